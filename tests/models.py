@@ -220,9 +220,15 @@ CASES: dict[str, ModelCase] = {
         ModelCase("gpt2", gpt2, token_inputs, labels_loss, BIG_TEXT),
         ModelCase("bert", bert, token_inputs, labels_loss, BIG_TEXT),
         ModelCase("mlp", mlp, mlp_inputs, class_loss, Big(Size(width=1024, layers=6), batch=16, seq=32)),
-        ModelCase("convnet", ConvNet, image_inputs, class_loss, Big(Size(width=48, layers=3, image=64), batch=16, seq=1)),
         ModelCase(
-            "lstm", LstmClassifier, sequence_inputs, class_loss, Big(replace(BIG_TEXT.size, width=512), batch=16, seq=64)
+            "convnet", ConvNet, image_inputs, class_loss, Big(Size(width=48, layers=3, image=64), batch=16, seq=1)
+        ),
+        ModelCase(
+            "lstm",
+            LstmClassifier,
+            sequence_inputs,
+            class_loss,
+            Big(replace(BIG_TEXT.size, width=512), batch=16, seq=64),
         ),
     )
 }

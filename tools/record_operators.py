@@ -30,8 +30,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 from models import CASES, OPTIMIZERS, Inputs, ModelCase, Size, with_padding  # noqa: E402
 
 MAX_SIGNATURES = 8
-# Fused and foreach operators take one tensor per parameter; three show the shape of the call.
+MAX_VARIANTS = 12
+# Operators that take any number of tensors (one per parameter, say): three show the shape of the call.
 MAX_LIST = 3
+ANY_LENGTH = re.compile(r"_foreach_|_fused_(adam|sgd)|stack|cat\b")
 TEXT_MODELS = ("llama", "gpt2", "bert")
 
 DTYPES = {
@@ -51,14 +53,14 @@ DTYPES = {
 
 # First match wins; the name is without namespace and overload, a trailing underscore included.
 FAMILIES: tuple[tuple[str, str], ...] = (
-    ("optimizer", r"_foreach_|_fused_|_amp_"),
-    ("attention", r".*scaled_dot_product|_fused_sdp_choice|_flash_attention|_efficient_attention"),
-    ("conv_pool_rnn", r".*conv|.*pool|.*lstm|.*rnn|.*batch_norm|_thnn"),
+    ("optimizer", r"_foreach_|_fused_(adam|sgd)|_amp_"),
+    ("attention", r".*scaled_dot_product"),
+    ("conv_pool_rnn", r".*conv|.*pool|.*lstm|.*rnn|.*batch_norm"),
     ("softmax_loss", r".*softmax|.*nll_loss|.*cross_entropy|.*dropout|mse_loss"),
     ("norm", r"native_(layer|group)_norm|layer_norm|rms_norm|_fused_rms_norm|group_norm"),
-    ("random", r"(normal|uniform|bernoulli|rand|randn|randint|trunc_normal|exponential)(_like)?_?$"),
+    ("random", r"(normal|uniform|bernoulli|rand|randn|randint|randperm)(_like)?_?$"),
     ("meta_util", r"_local_scalar_dense|is_nonzero|item|equal$|is_same_size|_has_compatible|result_type|sym_"),
-    ("matmul", r"mm$|addmm|bmm|baddbmm|matmul|linear$|linear_backward|addmv|mv$|dot$|einsum|outer"),
+    ("matmul", r"mm$|addmm$|bmm$|baddbmm$|matmul$|linear$|linalg_qr$"),
     (
         "view",
         r"(view|_unsafe_view|_reshape_alias|t|transpose|permute|expand|expand_as|unsqueeze|squeeze|select|slice|alias"
@@ -76,7 +78,7 @@ FAMILIES: tuple[tuple[str, str], ...] = (
         r"|index_add|_index_put_impl|embedding|embedding_dense_backward|gather|scatter|scatter_add|fill|zero|set"
         r"|constant_pad_nd|pad|slice_backward|select_backward|split_backward|roll|flip|masked_fill|masked_select|nonzero"
         r"|where|_pin_memory|float|masked_scatter|embedding_backward|lift|_unsafe_index|_unsafe_index_put|select_scatter"
-        r"|slice_scatter|index_fill|resize|dropout)_?$",
+        r"|slice_scatter|index_fill|resize|diagonal_copy)_?$",
     ),
     (
         "reduction",
@@ -85,8 +87,143 @@ FAMILIES: tuple[tuple[str, str], ...] = (
     ),
 )
 
-# What a fake cuda device meets where a CPU does not: decided above or at the dispatch key. Written by hand.
-CUDA_ONLY: tuple[tuple[str, str, str], ...] = ()
+# What a cuda device meets and a CPU does not, decided by ATen or by torch.optim above the Fake key. Written by hand from
+# their sources (no GPU was at hand), with a signature that the real operator would take: (operator, reason, signature).
+_Q, _KV = "bf16[2,4,8,8]:256,8,32,1", "bf16[2,2,8,8]:128,8,16,1"
+_LSE = "f32[2,4,8]"
+_FLASH = "sdpa: fp16/bf16, no mask, head size <= 256, sm80 and later"
+_EFFICIENT = "sdpa: float32, or a mask (bool masks become additive, padded to 16 and expanded first)"
+_CUDNN = "sdpa: fp16/bf16 on sm90/sm100 with a new cuDNN, where it is preferred over flash"
+_CAPTURABLE = "AdamW(capturable=True, foreach): bias correction on the device"
+_SCALER = "GradScaler (its CPU form meets it as well)"
+_THREE = "[f32[4,3],f32[3],f32[2,3,4]]"
+_STEPS = "[f32[],f32[],f32[]]"
+_LSTM_WEIGHTS = "[f32[128,32],f32[128,32],f32[128],f32[128]]"
+_BN = "f32[32], f32[32], f32[32], f32[32]"
+CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
+    (
+        "_scaled_dot_product_flash_attention",
+        _FLASH,
+        f"_scaled_dot_product_flash_attention({_Q}, {_KV}, {_KV}, 0.1, true, false, scale=0.35)",
+    ),
+    (
+        "_scaled_dot_product_flash_attention_backward",
+        _FLASH,
+        f"_scaled_dot_product_flash_attention_backward({_Q}, {_Q}, {_KV}, {_KV}, {_Q}, {_LSE}, None, None, 8, 8, 0.1, "
+        "true, u64[2], u64[], scale=0.35)",
+    ),
+    (
+        "_scaled_dot_product_efficient_attention",
+        _EFFICIENT,
+        "_scaled_dot_product_efficient_attention(f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:256,8,32,1, "
+        "f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:128,0,16,1, true, 0.1, false, scale=0.35)",
+    ),
+    (
+        "_scaled_dot_product_efficient_attention_backward",
+        _EFFICIENT,
+        "_scaled_dot_product_efficient_attention_backward(f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:256,8,32,1, "
+        "f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:128,0,16,1, f32[2,4,8,8]:256,8,32,1, "
+        "f32[2,4,32], i64[], i64[], 0.1, [true,true,true,false], false, scale=0.35)",
+    ),
+    (
+        "_scaled_dot_product_cudnn_attention",
+        _CUDNN,
+        f"_scaled_dot_product_cudnn_attention({_Q}, {_KV}, {_KV}, None, true, 0.1, true, false, scale=0.35)",
+    ),
+    (
+        "_scaled_dot_product_cudnn_attention_backward",
+        _CUDNN,
+        f"_scaled_dot_product_cudnn_attention_backward({_Q}, {_Q}, {_KV}, {_KV}, {_Q}, f32[2,4,8,1], i64[], i64[], None, "
+        "None, None, 8, 8, 0.1, true, scale=0.35)",
+    ),
+    ("native_dropout", "dropout(train=True, 0 < p < 1) of a cuda tensor", "native_dropout(f32[2,8,32], 0.1, true)"),
+    ("native_dropout_backward", "its backward", "native_dropout_backward(f32[2,8,32], bool[2,8,32], 1.11)"),
+    (
+        "_fused_rms_norm",
+        "rms_norm (nn.RMSNorm; transformers' Llama writes its own) on cuda",
+        "_fused_rms_norm(f32[2,8,32], [32], f32[32], 1e-06)",
+    ),
+    (
+        "_fused_rms_norm_backward",
+        "its backward",
+        "_fused_rms_norm_backward(f32[2,8,32], f32[2,8,32], [32], f32[2,8,1], f32[32], [true,true])",
+    ),
+    (
+        "_amp_foreach_non_finite_check_and_unscale_",
+        _SCALER,
+        f"_amp_foreach_non_finite_check_and_unscale_({_THREE}, f32[], f32[])",
+    ),
+    ("_amp_update_scale_", _SCALER, "_amp_update_scale_(f32[], i32[], f32[], 2.0, 0.5, 2000)"),
+    (
+        "_fused_adamw_",
+        "fused AdamW with GradScaler: grad_scale and found_inf are tensors; on cuda the steps lie on the device",
+        f"_fused_adamw_({_THREE}, {_THREE}, {_THREE}, {_THREE}, [], {_STEPS}, lr=0.001, beta1=0.9, beta2=0.999, "
+        "weight_decay=0.01, eps=1e-08, amsgrad=false, maximize=false, grad_scale=f32[], found_inf=f32[])",
+    ),
+    (
+        "_foreach_sub_.List",
+        "fused Adam with found_inf: steps are taken back",
+        f"_foreach_sub_.List({_STEPS}, {_STEPS})",
+    ),
+    ("_foreach_pow.ScalarAndTensor", _CAPTURABLE, f"_foreach_pow.ScalarAndTensor(0.9, {_STEPS})"),
+    ("_foreach_sub_.Scalar", _CAPTURABLE, f"_foreach_sub_.Scalar({_STEPS}, 1)"),
+    ("_foreach_neg_", _CAPTURABLE, f"_foreach_neg_({_STEPS})"),
+    ("_foreach_div_.Scalar", _CAPTURABLE, f"_foreach_div_.Scalar({_STEPS}, 0.001)"),
+    ("_foreach_reciprocal_", _CAPTURABLE, f"_foreach_reciprocal_({_STEPS})"),
+    ("_foreach_sqrt_", _CAPTURABLE, f"_foreach_sqrt_({_STEPS})"),
+    ("_foreach_div_.List", _CAPTURABLE, f"_foreach_div_.List({_THREE}, {_STEPS})"),
+    ("_foreach_addcdiv_.Scalar", _CAPTURABLE, f"_foreach_addcdiv_.Scalar({_THREE}, {_THREE}, {_THREE})"),
+    (
+        "_foreach_copy_",
+        "gradients unscaled or copied across devices (FSDP, EMA)",
+        f"_foreach_copy_({_THREE}, {_THREE})",
+    ),
+    ("_pin_memory", "tensor.pin_memory() before a copy to the device", "_pin_memory(f32[2,3])"),
+    ("is_pinned", "asked by DataLoader and pin_memory()", "is_pinned(f32[2,3])"),
+    ("record_stream", "side streams (FSDP, prefetch)", ""),
+    (
+        "cudnn_batch_norm",
+        "batch_norm with cuDNN built in and enabled, float weights (a CPU-only build answers native_batch_norm)",
+        f"cudnn_batch_norm(f32[2,32,8,8], {_BN}, true, 0.1, 1e-05)",
+    ),
+    (
+        "cudnn_batch_norm_backward",
+        "its backward",
+        f"cudnn_batch_norm_backward(f32[2,32,8,8], f32[2,32,8,8], {_BN}, f32[32], 1e-05, u8[0])",
+    ),
+    (
+        "_use_cudnn_rnn_flatten_weight",
+        "asked by nn.LSTM.flatten_parameters on cuda",
+        "_use_cudnn_rnn_flatten_weight()",
+    ),
+    (
+        "_cudnn_rnn_flatten_weight",
+        "nn.LSTM.flatten_parameters on cuda",
+        f"_cudnn_rnn_flatten_weight({_LSTM_WEIGHTS}, 4, 32, 2, 32, 0, 1, true, false)",
+    ),
+    (
+        "_cudnn_init_dropout_state",
+        "LSTM with dropout in training, cuDNN",
+        "_cudnn_init_dropout_state(0.1, true, 1, dtype=u8)",
+    ),
+    (
+        "_cudnn_rnn",
+        "LSTM, cuDNN acceptable",
+        f"_cudnn_rnn(f32[2,8,32], {_LSTM_WEIGHTS}, 4, f32[8448], f32[1,2,32], f32[1,2,32], 2, 32, 0, 1, true, 0.0, true, "
+        "false, [], None)",
+    ),
+    ("_cudnn_rnn_backward", "its backward", ""),
+    (
+        "_thnn_fused_lstm_cell",
+        "LSTM on cuda without cuDNN, and LSTMCell",
+        "_thnn_fused_lstm_cell(f32[2,128], f32[2,128], f32[2,32], f32[128], f32[128])",
+    ),
+    (
+        "_thnn_fused_lstm_cell_backward_impl",
+        "its backward",
+        "_thnn_fused_lstm_cell_backward_impl(f32[2,32], f32[2,32], f32[2,32], f32[2,32], f32[2,128], true)",
+    ),
+)
 
 
 def family(op: str) -> str:
@@ -129,7 +266,7 @@ def format_value(value: Any, max_list: int | None = None) -> str:
 
 def signature(func: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     name = func.name().removeprefix("aten::")
-    max_list = MAX_LIST if family(name) == "optimizer" else None
+    max_list = MAX_LIST if ANY_LENGTH.match(name) else None
     parts = [format_value(arg, max_list) for arg in args]
     parts += [f"{key}={format_value(value, max_list)}" for key, value in kwargs.items()]
     return f"{name}({', '.join(parts)})"
@@ -138,11 +275,17 @@ def signature(func: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str
 def signature_class(text: str) -> str:
     """What makes two signatures different in kind: dtypes, ranks, contiguity and flags, but not the numbers."""
     text = re.sub(r"\[([\d,]*)\](:?)[\d,]*", lambda m: f"[{m[1].count(',') + bool(m[1])}]{m[2]}", text)
-    return re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e-?\d+)?", "n", text)
+    text = re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e-?\d+)?", "n", text)
+    return re.sub(r"([^,\[]+\[n\]:?)(,\1)+", r"\1+", text)
 
 
 def dispatch_kind(name: str) -> str:
-    for key, kind in (("CompositeImplicitAutograd", "implicit"), ("CompositeExplicitAutograd", "explicit")):
+    """`kernel`: CPU has a kernel of its own (even where a composite exists too); else which composite answers."""
+    for key, kind in (
+        ("CPU", "kernel"),
+        ("CompositeImplicitAutograd", "implicit"),
+        ("CompositeExplicitAutograd", "explicit"),
+    ):
         if torch._C._dispatch_has_kernel_for_dispatch_key(name, key):
             return kind
     return "kernel"
@@ -203,10 +346,9 @@ class Recorder(TorchDispatchMode):
         self.note(func, args, kwargs)
         dtypes = {t.dtype for t in tree_iter((args, kwargs)) if isinstance(t, torch.Tensor)}
         if dispatch_kind(func.name()) == "implicit":
+            # Not func.decompose(): that prefers Python decompositions, which ATen itself would not take.
             with self:
-                result = func.decompose(*args, **kwargs)
-            if result is NotImplemented:
-                result = func(*args, **kwargs)
+                result = func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
         else:
             result = func(*args, **kwargs)
         dtypes |= {t.dtype for t in tree_iter(result) if isinstance(t, torch.Tensor)}
@@ -287,12 +429,20 @@ def record_training(recorder: Recorder, case: ModelCase, variant: Variant) -> No
     with recorder.at(f"{case.name}/report"):
         loss.item()
         loss.detach().float().cpu()
-    for foreach in (None, False, True):
-        with recorder.at(f"{case.name}/clip"):
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=foreach)
+    record_clipping(recorder, case, model)
     for set_to_none in (False, True):
         with recorder.at(f"{case.name}/zero_grad"):
             model.zero_grad(set_to_none)
+
+
+def record_clipping(recorder: Recorder, case: ModelCase, model: torch.nn.Module) -> None:
+    utils = torch.nn.utils
+    with recorder.at(f"{case.name}/clip"):
+        for foreach in (None, False, True):
+            utils.clip_grad_norm_(model.parameters(), 1.0, foreach=foreach)
+            utils.clip_grad_norm_(model.parameters(), 1.0, norm_type=math.inf, foreach=foreach)
+            utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True, foreach=foreach)
+            utils.clip_grad_value_(model.parameters(), 1.0, foreach=foreach)
 
 
 def record_accumulation(recorder: Recorder, case: ModelCase) -> None:
@@ -346,6 +496,10 @@ OPTIMIZER_VARIANTS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
     "adamw_maximize": adamw(maximize=True, foreach=False),
     "adamw_maximize_foreach": adamw(maximize=True, foreach=True),
     "adamw_no_decay": adamw(weight_decay=0.0, foreach=False),
+    "adamw_tensor_lr": lambda params: torch.optim.AdamW(params, lr=torch.tensor(1e-3), foreach=False),
+    "adamw_fused_tensor_lr": lambda params: torch.optim.AdamW(params, lr=torch.tensor(1e-3), fused=True),
+    "sgd_tensor_lr": lambda params: torch.optim.SGD(params, lr=torch.tensor(0.01), momentum=0.9, foreach=False),
+    "sgd_fused_tensor_lr": lambda params: torch.optim.SGD(params, lr=torch.tensor(0.01), momentum=0.9, fused=True),
     "adam": lambda params: torch.optim.Adam(params, lr=1e-3, weight_decay=0.01, foreach=False),
     "adam_foreach": lambda params: torch.optim.Adam(params, lr=1e-3, weight_decay=0.01, foreach=True),
     "adam_fused": lambda params: torch.optim.Adam(params, lr=1e-3, weight_decay=0.01, fused=True),
@@ -374,8 +528,9 @@ def record_inference_bf16(recorder: Recorder, case: ModelCase) -> None:
         recorder.variant = f"inference+{variant.name}"
         with torch.inference_mode():
             model = case.build().to(variant.dtype).eval()
+            inputs = example(case, variant, case.small)
             with recorder.at(f"{case.name}/nograd"), autocast(variant):
-                case.loss(model, example(case, variant, case.small))
+                case.loss(model, inputs)
 
 
 def record_cache(recorder: Recorder, case: ModelCase) -> None:
@@ -456,22 +611,30 @@ def record_all() -> Recorder:
     return recorder
 
 
+def entry(name: str, met: Met) -> dict[str, Any]:
+    return {
+        "op": name,
+        "family": family(name),
+        "kind": dispatch_kind(name),
+        "where": sorted(met.where),
+        "variants": sorted(met.variants)[:MAX_VARIANTS],
+        "calls": met.calls,
+        "dtypes": sorted(met.dtypes),
+        "signatures": met.examples(),
+    }
+
+
 def report(recorder: Recorder) -> dict[str, Any]:
-    operators = [
-        {
-            "op": name,
-            "family": family(name),
-            "kind": dispatch_kind(name),
-            "where": sorted(met.where),
-            "variants": sorted(met.variants)[:12],
-            "calls": met.calls,
-            "dtypes": sorted(met.dtypes),
-            "signatures": met.examples(),
-        }
-        for name, met in sorted(recorder.met.items())
-    ]
-    cuda = [{"op": op, "family": family(op), "reason": why, "signature": text} for op, text, why in CUDA_ONLY]
-    return {"torch": torch.__version__, "operators": operators, "cuda_only": cuda}
+    entries = [entry(name, met) for name, met in sorted(recorder.met.items())]
+    return {
+        "torch": torch.__version__,
+        "operators": [e for e in entries if e["op"].startswith("aten::")],
+        "other_namespaces": [e for e in entries if not e["op"].startswith("aten::")],
+        "cuda_only": [
+            {"op": f"aten::{op}", "family": family(op), "reason": reason, "signature": text}
+            for op, reason, text in CUDA_ONLY
+        ],
+    }
 
 
 def main() -> int:
