@@ -32,7 +32,7 @@ Inputs = dict[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model is. `width` is the hidden size (features, channels); `image` the side of the convnet's input."""
+    """Model size: `width` is the hidden size (features, channels), `image` the side of the convnet's input."""
 
     width: int = 32
     layers: int = 2

@@ -1,8 +1,8 @@
 """Records the aten operators that real models meet, with example signatures, to tests/data/model_operators.json.
 
-Run it from the repository root: `HF_HUB_OFFLINE=1 python tools/record_operators.py`. Llama, GPT-2, BERT, an MLP, a convnet
-and an LSTM (tests/models.py) are built, trained and run under a TorchDispatchMode, which sees what the Fake key sees:
-operators after autograd, autocast and composite-implicit decomposition. Under inference_mode composites are not
+Run it from the repository root: `HF_HUB_OFFLINE=1 python tools/record_operators.py`. Llama, GPT-2, BERT, an MLP, a
+convnet and an LSTM (tests/models.py) are built, trained and run under a TorchDispatchMode, which sees what the Fake key
+sees: operators after autograd, autocast and composite-implicit decomposition. Under inference_mode composites are not
 decomposed above the mode; there they are recorded and then decomposed by hand, so both levels are in the list.
 """
 
@@ -59,7 +59,7 @@ FAMILIES: tuple[tuple[str, str], ...] = (
     ("softmax_loss", r".*softmax|.*nll_loss|.*cross_entropy|.*dropout|mse_loss"),
     ("norm", r"native_(layer|group)_norm|layer_norm|rms_norm|_fused_rms_norm|group_norm"),
     ("random", r"(normal|uniform|bernoulli|rand|randn|randint|randperm)(_like)?_?$"),
-    ("meta_util", r"_local_scalar_dense|is_nonzero|item|equal$|is_same_size|_has_compatible|result_type|sym_"),
+    ("meta_util", r"_local_scalar_dense|is_nonzero|item|equal$|is_same_size|cudnn_is_acceptable|_use_cudnn|is_pinned"),
     ("matmul", r"mm$|addmm$|bmm$|baddbmm$|matmul$|linear$|linalg_qr$"),
     (
         "view",
@@ -69,7 +69,7 @@ FAMILIES: tuple[tuple[str, str], ...] = (
     ),
     (
         "factory",
-        r"(zeros|ones|empty|full|arange|linspace|scalar_tensor|eye|tril|triu|tril_indices|new_zeros|new_ones|new_empty"
+        r"(zeros|ones|empty|full|arange|linspace|scalar_tensor|eye|new_zeros|new_ones|new_empty"
         r"|new_full|empty_strided|new_empty_strided|empty_permuted|zeros_like|ones_like|empty_like|full_like|rand_like)$",
     ),
     (
@@ -87,8 +87,8 @@ FAMILIES: tuple[tuple[str, str], ...] = (
     ),
 )
 
-# What a cuda device meets and a CPU does not, decided by ATen or by torch.optim above the Fake key. Written by hand from
-# their sources (no GPU was at hand), with a signature that the real operator would take: (operator, reason, signature).
+# What a cuda device meets and a CPU does not, decided by ATen or by torch.optim above the Fake key. Written by hand (no
+# GPU was at hand), with a signature that the real operator would take: (operator, reason, signature).
 _Q, _KV = "bf16[2,4,8,8]:256,8,32,1", "bf16[2,2,8,8]:128,8,16,1"
 _LSE = "f32[2,4,8]"
 _FLASH = "sdpa: fp16/bf16, no mask, head size <= 256, sm80 and later"
@@ -133,8 +133,8 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     (
         "_scaled_dot_product_cudnn_attention_backward",
         _CUDNN,
-        f"_scaled_dot_product_cudnn_attention_backward({_Q}, {_Q}, {_KV}, {_KV}, {_Q}, f32[2,4,8,1], i64[], i64[], None, "
-        "None, None, 8, 8, 0.1, true, scale=0.35)",
+        f"_scaled_dot_product_cudnn_attention_backward({_Q}, {_Q}, {_KV}, {_KV}, {_Q}, f32[2,4,8,1], i64[], i64[], "
+        "None, None, None, 8, 8, 0.1, true, scale=0.35)",
     ),
     ("native_dropout", "dropout(train=True, 0 < p < 1) of a cuda tensor", "native_dropout(f32[2,8,32], 0.1, true)"),
     ("native_dropout_backward", "its backward", "native_dropout_backward(f32[2,8,32], bool[2,8,32], 1.11)"),
@@ -162,7 +162,7 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "_foreach_sub_.List",
-        "fused Adam with found_inf: steps are taken back",
+        "fused Adam with found_inf: takes steps back",
         f"_foreach_sub_.List({_STEPS}, {_STEPS})",
     ),
     ("_foreach_pow.ScalarAndTensor", _CAPTURABLE, f"_foreach_pow.ScalarAndTensor(0.9, {_STEPS})"),
@@ -175,7 +175,7 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     ("_foreach_addcdiv_.Scalar", _CAPTURABLE, f"_foreach_addcdiv_.Scalar({_THREE}, {_THREE}, {_THREE})"),
     (
         "_foreach_copy_",
-        "gradients unscaled or copied across devices (FSDP, EMA)",
+        "gradients copied across devices (FSDP, EMA)",
         f"_foreach_copy_({_THREE}, {_THREE})",
     ),
     ("_pin_memory", "tensor.pin_memory() before a copy to the device", "_pin_memory(f32[2,3])"),
@@ -209,8 +209,8 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     (
         "_cudnn_rnn",
         "LSTM, cuDNN acceptable",
-        f"_cudnn_rnn(f32[2,8,32], {_LSTM_WEIGHTS}, 4, f32[8448], f32[1,2,32], f32[1,2,32], 2, 32, 0, 1, true, 0.0, true, "
-        "false, [], None)",
+        f"_cudnn_rnn(f32[2,8,32], {_LSTM_WEIGHTS}, 4, f32[8448], f32[1,2,32], f32[1,2,32], 2, 32, 0, 1, true, 0.0, "
+        "true, false, [], None)",
     ),
     ("_cudnn_rnn_backward", "its backward", ""),
     (
