@@ -1,0 +1,43 @@
+"""Run PyTorch programs without their memory.
+
+Import this module before torch where fake accelerators are wanted without the hardware; imported
+after torch it serves CPU fakes and the devices that exist.
+"""
+
+from massless import _load
+
+_load.load_library()
+
+from massless._errors import (  # noqa: E402
+    DataDependentError,
+    GuardError,
+    MasslessError,
+    SpecializationError,
+    UnsupportedOperatorError,
+)
+from massless._fake import (  # noqa: E402
+    explain_ops,
+    fake_like,
+    fake_mode,
+    fake_tree,
+    hint,
+    is_fake,
+    meta_like,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DataDependentError",
+    "GuardError",
+    "MasslessError",
+    "SpecializationError",
+    "UnsupportedOperatorError",
+    "explain_ops",
+    "fake_like",
+    "fake_mode",
+    "fake_tree",
+    "hint",
+    "is_fake",
+    "meta_like",
+]

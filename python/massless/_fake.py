@@ -1,0 +1,140 @@
+"""Fakes: the mode, conversions of real tensors, and what answered which operator."""
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+from torch.utils import _pytree as pytree
+
+from massless import _C, _patches
+
+is_fake = _C.is_fake
+
+
+class fake_mode(contextlib.ContextDecorator):  # noqa: N801 - public name of the API
+    """Inside, factories give fakes; re-entrant and nestable.
+
+    Args:
+        shape_env: where symbolic sizes live (not yet used: sizes are concrete).
+        device: the default device of factories that name none ("cpu" if not given).
+        known_values: keep the values of small tensors made from literals.
+    """
+
+    def __init__(self, *, shape_env=None, device=None, known_values: bool = True, _ledger=None):
+        if shape_env is not None:
+            raise TypeError("fake_mode: symbolic sizes are not there yet (docs/limits.md)")
+        self._device = None if device is None else torch.device(device)
+        self._known_values = known_values
+        self._ledger = _ledger
+        self._open: list[_C.OpenMode] = []
+
+    def __enter__(self):
+        mode = _C.OpenMode(self._device, self._known_values, self._ledger)
+        _patches.enter()
+        try:
+            mode.enter()
+        except BaseException:
+            _patches.exit()
+            raise
+        self._open.append(mode)
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._open.pop().exit()
+        _patches.exit()
+
+
+@contextlib.contextmanager
+def _paused() -> Iterator[None]:
+    """Outside of every mode, for work on real tensors."""
+    with torch._C._ForceDispatchKeyGuard(
+        torch._C._dispatch_tls_local_include_set().remove(torch._C.DispatchKey.Fake),
+        torch._C._dispatch_tls_local_exclude_set(),
+    ):
+        yield
+
+
+def _convert(converter: _C.FakeConverter, t: torch.Tensor, device) -> torch.Tensor:
+    made = converter.convert(t, None if device is None else torch.device(device))
+    if isinstance(t, torch.nn.Parameter) and not isinstance(made, torch.nn.Parameter):
+        made = made.detach()
+        parameter = torch.nn.Parameter(made, t.requires_grad)
+        made = parameter
+    return made
+
+
+def fake_like(t: torch.Tensor, *, device=None, dynamic=None) -> torch.Tensor:
+    """The fake of a real, meta or fake tensor: same size, stride, storage offset, dtype, device,
+    requires_grad, conj and neg bits; a `Parameter` stays one.
+
+    Raises:
+        UnsupportedOperatorError: the tensor is not strided.
+    """
+    _refuse_dynamic(dynamic)
+    _patches.install()
+    return _convert(_C.FakeConverter(), t, device)
+
+
+def fake_tree(tree, *, device=None, dynamic=None):
+    """`fake_like` for a pytree or an `nn.Module`; one tensor met twice gives one fake, views of
+    one storage stay views of one storage. A module is copied, its tensors are fakes."""
+    _refuse_dynamic(dynamic)
+    _patches.install()
+    converter = _C.FakeConverter()
+    memo: dict[int, torch.Tensor] = {}
+
+    def one(x):
+        if isinstance(x, torch.nn.Module):
+            return _fake_module(x, one)
+        if not isinstance(x, torch.Tensor):
+            return x
+        if id(x) not in memo:
+            memo[id(x)] = _convert(converter, x, device)
+        return memo[id(x)]
+
+    return pytree.tree_map(one, tree)
+
+
+def _fake_module(module: torch.nn.Module, one) -> torch.nn.Module:
+    """A copy of the module in which every tensor is `one(tensor)`."""
+    import copy
+
+    memo: dict[int, object] = {}
+    for m in module.modules():
+        for held in (m._parameters, m._buffers, vars(m)):
+            for value in held.values():
+                if isinstance(value, torch.Tensor):
+                    memo[id(value)] = one(value)
+    return copy.deepcopy(module, memo)
+
+
+def _refuse_dynamic(dynamic) -> None:
+    if dynamic is not None:
+        raise TypeError("dynamic sizes are not there yet (docs/limits.md)")
+
+
+def meta_like(t: torch.Tensor) -> torch.Tensor:
+    """A plain meta tensor with the metadata of `t`."""
+    return _C.meta_like(t)
+
+
+def hint(x):
+    """The Python value of a size for the example; a plain number is its own hint."""
+    if isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return x.node.hint if x.node.has_hint() else None
+    return x
+
+
+def explain_ops(*, reset: bool = False) -> dict[str, dict]:
+    """Per operator met so far: which rung of the ladder answered, how often, and the seconds.
+
+    `{"aten::add.Tensor": {"rungs": {"rule": 12}, "calls": 12, "seconds": 3.1e-06}, ...}`
+    `reset=True` starts counting anew after the answer.
+    """
+    report = {
+        name: {"rungs": dict(rungs), "calls": sum(rungs.values()), "seconds": seconds}
+        for name, rungs, seconds in _C.explain_ops()
+    }
+    if reset:
+        _C.reset_op_counts()
+    return report

@@ -1,0 +1,125 @@
+// What travels with a thread while a fake mode is on, and what every operator is counted by.
+//
+// The state hangs on c10::ThreadLocalDebugInfo, which autograd's device threads inherit from the
+// thread that called backward(); a thread_local of ours would not travel there.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/util/ApproximateClock.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace massless {
+
+class Ledger;
+
+// State of one open FakeMode, shared with the threads that inherit it.
+struct ModeState final : c10::DebugInfoBase {
+  std::optional<c10::Device> default_device;  // of factories that name none
+  bool known_values = true;
+  std::shared_ptr<Ledger> ledger;  // null: storages are not recorded
+
+  // Fake storage that stands for a real one, so that two views of a real storage share one.
+  // Keyed by identity; the weak reference keeps the address from being used again.
+  struct Twin {
+    c10::weak_intrusive_ptr<c10::StorageImpl> real;
+    c10::intrusive_ptr<c10::StorageImpl> fake;
+  };
+  std::mutex mutex;
+  std::unordered_map<const c10::StorageImpl*, Twin> twins;
+};
+
+// Null outside every mode.
+ModeState* current_mode() noexcept;
+
+struct FakeModeOptions {
+  std::optional<c10::Device> device;  // nullopt: the enclosing mode's, or cpu
+  bool known_values = true;
+  std::shared_ptr<Ledger> ledger;  // null: the enclosing mode's
+};
+
+// RAII: factories give fakes until the end of the scope. Nestable; on this thread and on the
+// autograd threads that work for it.
+class FakeMode {
+ public:
+  explicit FakeMode(const FakeModeOptions& options = {});
+  ~FakeMode();
+  FakeMode(const FakeMode&) = delete;
+  FakeMode& operator=(const FakeMode&) = delete;
+  ModeState& state() noexcept { return *state_; }
+
+ private:
+  std::shared_ptr<ModeState> state_;
+  bool was_included_;
+};
+
+// The rungs of the ladder that can answer an operator (docs/how-it-works.md).
+enum class Rung : std::uint8_t { rule, composite, native_meta, python_meta, known, error };
+constexpr int kRungs = 6;
+std::string_view rung_name(Rung rung) noexcept;
+
+// Counts of one operator; lives as long as the process.
+struct OpStat {
+  explicit OpStat(std::string_view qualified_name);  // "aten::add.Tensor"
+  const std::string name;
+  std::array<std::atomic<std::uint64_t>, kRungs> calls{};
+  std::atomic<std::uint64_t> ticks{0};  // c10::getApproximateTime
+};
+
+struct OpReport {
+  std::string name;
+  std::array<std::uint64_t, kRungs> calls;
+  double seconds;
+};
+std::vector<OpReport> explain_ops();  // operators met since the last reset, by name
+void reset_op_counts();
+// Makes a rule known to explain_ops; called once by each rule at load time.
+void register_rule_stat(OpStat* stat);
+// Operators that have a rule, by name.
+std::vector<std::string> rule_names();
+OpStat& fallback_stat(std::string_view qualified_name);  // made on first use
+
+// Innermost operator of ours now running on this thread; empty outside.
+std::string_view current_operator() noexcept;
+
+// RAII around one operator: counts it, times it, and names it for errors and the ledger.
+class OpScope {
+ public:
+  OpScope(OpStat& stat, Rung rung) noexcept
+      : stat_(stat), outer_(current), start_(c10::getApproximateTime()) {
+    current = &stat;
+    stat.calls[static_cast<int>(rung)].fetch_add(1, std::memory_order_relaxed);
+  }
+  ~OpScope() {
+    current = outer_;
+    stat_.ticks.fetch_add(c10::getApproximateTime() - start_, std::memory_order_relaxed);
+  }
+  OpScope(const OpScope&) = delete;
+  OpScope& operator=(const OpScope&) = delete;
+
+ private:
+  friend std::string_view current_operator() noexcept;
+  static thread_local OpStat* current;
+  OpStat& stat_;
+  OpStat* outer_;
+  c10::approx_time_t start_;
+};
+
+// "file.py:12 in forward" of the user's code, from the provider that the binding installs; empty
+// in a process without Python.
+using LocationProvider = std::string (*)();
+void set_location_provider(LocationProvider provider) noexcept;
+std::string user_location();
+
+}  // namespace massless

@@ -1,0 +1,34 @@
+// Fake devices without the hardware. Autograd's engine wants a device guard and device hooks for
+// the device of a gradient; both answer "no device" unless a fake of that device is alive, so that
+// a real program never sees them.
+#pragma once
+
+#include <c10/core/Device.h>
+
+namespace massless {
+
+// One live fake storage on a device that this build of torch does not have. Counted process-wide.
+class FakeDeviceUse {
+ public:
+  explicit FakeDeviceUse(c10::Device device);
+  ~FakeDeviceUse();
+  FakeDeviceUse(const FakeDeviceUse&) = delete;
+  FakeDeviceUse& operator=(const FakeDeviceUse&) = delete;
+
+ private:
+  bool counted_;
+};
+
+// Number of devices that the fake accelerator claims while it is in use.
+constexpr c10::DeviceIndex kFakeDevices = 8;
+
+struct AcceleratorReport {
+  bool guard_is_ours;  // false: this build has real CUDA
+  bool hooks_in_time;  // false: torch was imported first, backward on fake cuda cannot work
+};
+AcceleratorReport accelerator_report();
+
+// Raises accelerator_too_late unless backward on this device can work.
+void require_backward_support(c10::Device device);
+
+}  // namespace massless

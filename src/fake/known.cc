@@ -1,0 +1,138 @@
+#include "fake/known.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <cstring>
+
+#include "dispatch/state.h"
+#include "fake/tensor.h"
+
+namespace massless {
+namespace {
+
+const c10::StorageImpl* storage_of(const at::Tensor& t) noexcept {
+  return t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
+bool values_wanted() noexcept {
+  const ModeState* mode = current_mode();
+  return mode == nullptr || mode->known_values;
+}
+
+c10::intrusive_ptr<c10::StorageImpl> real_bytes(std::int64_t nbytes) {
+  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), nbytes,
+                                               c10::GetCPUAllocator(), false);
+}
+
+// A real tensor with the geometry of `fake` over `bytes`.
+at::Tensor over(const c10::intrusive_ptr<c10::StorageImpl>& bytes, const at::Tensor& fake) {
+  auto impl = c10::make_intrusive<c10::TensorImpl>(
+      c10::Storage(bytes), c10::DispatchKeySet(c10::DispatchKey::CPU), fake.dtype());
+  impl->set_sizes_and_strides(fake.sizes(), fake.strides(), fake.storage_offset());
+  return at::Tensor(std::move(impl));
+}
+
+}  // namespace
+
+struct RealScope::State {
+  c10::impl::IncludeDispatchKeyGuard none{c10::DispatchKeySet()};
+  c10::impl::ExcludeDispatchKeyGuard no_modes{
+      c10::DispatchKeySet({c10::DispatchKey::Fake, c10::DispatchKey::DeferredInit,
+                           c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
+                           c10::DispatchKey::FuncTorchDynamicLayerBackMode,
+                           c10::DispatchKey::FuncTorchDynamicLayerFrontMode}) |
+      c10::autocast_dispatch_keyset};
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+};
+RealScope::RealScope() : state_(std::make_unique<State>()) {}
+RealScope::~RealScope() = default;
+
+bool small_enough_to_know(const at::Tensor& t) {
+  if (t.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    return false;
+  }
+  const bool integer = c10::isIntegralType(t.scalar_type(), /*includeBool=*/true);
+  const std::int64_t limit = integer ? kKnownIntegers : kKnownFloats;
+  return static_cast<std::int64_t>(storage_of(t)->nbytes()) <=
+         limit * static_cast<std::int64_t>(t.element_size());
+}
+
+bool is_known(const at::Tensor& t) noexcept {
+  if (!t.defined()) {
+    return false;
+  }
+  if (!is_fake(t)) {
+    return t.unsafeGetTensorImpl()->is_wrapped_number();
+  }
+  const StorageToken* token = storage_token(storage_of(t));
+  return token != nullptr && token->known;
+}
+
+at::Tensor known_value(const at::Tensor& fake) {
+  if (!is_fake(fake)) {
+    return is_known(fake) ? fake : at::Tensor();
+  }
+  const StorageToken* token = storage_token(storage_of(fake));
+  if (token == nullptr || !token->known ||
+      fake.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    return {};
+  }
+  at::Tensor value = over(token->known, fake);
+  if (fake.is_conj()) {
+    value.unsafeGetTensorImpl()->_set_conj(true);
+  }
+  if (fake.is_neg()) {
+    value.unsafeGetTensorImpl()->_set_neg(true);
+  }
+  return value;
+}
+
+void set_known(const at::Tensor& fake, const at::Tensor& value) {
+  StorageToken* token = storage_token(storage_of(fake));
+  if (token == nullptr) {
+    return;
+  }
+  token->known.reset();
+  if (!values_wanted() || !small_enough_to_know(fake)) {
+    return;
+  }
+  const RealScope real;
+  auto bytes = real_bytes(static_cast<std::int64_t>(storage_of(fake)->nbytes()));
+  // Gaps between the elements are given a value too: eager would leave them uninitialised.
+  std::memset(bytes->mutable_data(), 0, bytes->nbytes());
+  over(bytes, fake).copy_(value);
+  token->known = std::move(bytes);
+}
+
+void set_known_fill(const at::Tensor& fake, const c10::Scalar& value) {
+  if (!values_wanted() || value.isSymbolic() || !small_enough_to_know(fake)) {
+    forget(fake);
+    return;
+  }
+  const RealScope real;
+  auto bytes = real_bytes(static_cast<std::int64_t>(storage_of(fake)->nbytes()));
+  std::memset(bytes->mutable_data(), 0, bytes->nbytes());
+  over(bytes, fake).fill_(value);
+  storage_token(storage_of(fake))->known = std::move(bytes);
+}
+
+void forget(const at::Tensor& fake) noexcept {
+  if (StorageToken* token = storage_token(storage_of(fake))) {
+    token->known.reset();
+  }
+}
+
+void copy_known(const StorageToken& from, StorageToken& to) {
+  if (!from.known) {
+    return;
+  }
+  auto bytes = real_bytes(static_cast<std::int64_t>(from.known->nbytes()));
+  std::memcpy(bytes->mutable_data(), from.known->data(), bytes->nbytes());
+  to.known = std::move(bytes);
+}
+
+}  // namespace massless

@@ -1,0 +1,81 @@
+// Birth, growth and death of every fake storage: the allocation history of the eager run without
+// the allocation. The program's own reference counts end lifetimes.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace massless {
+
+// What a storage is for, at its birth or as told later (plan/).
+enum class StorageKind : std::uint8_t {
+  temporary,
+  parameter,
+  gradient,
+  optimizer_state,
+  activation,
+  buffer,
+  input
+};
+constexpr int kStorageKinds = 7;
+
+enum class EventKind : std::uint8_t { birth, growth, death, mark };
+
+struct LedgerEvent {
+  EventKind kind;
+  std::uint32_t storage;   // index into Ledger::storages(); of a mark: its user value
+  std::int64_t bytes;      // change of the live total (negative for a death)
+  std::int64_t live;       // live total after the event
+  std::uint32_t op;        // index into Ledger::names()
+  std::uint32_t location;  // index into Ledger::names()
+};
+
+struct StorageRecord {
+  std::int64_t bytes = 0;
+  StorageKind kind = StorageKind::temporary;
+  c10::Device device{c10::DeviceType::CPU};
+  std::uint32_t op = 0;        // the operator that made it
+  std::uint32_t location = 0;  // the user's line or module path
+  std::uint32_t name = 0;      // of a parameter or buffer, else the empty name
+};
+
+// Thread-safe: autograd's device threads write to it too.
+class Ledger {
+ public:
+  Ledger();
+
+  std::uint32_t birth(std::int64_t bytes, c10::Device device);
+  void resize(std::uint32_t storage, std::int64_t bytes);
+  void death(std::uint32_t storage);
+  void mark(std::uint32_t value);  // a point in time of the caller's meaning
+
+  void set_kind(std::uint32_t storage, StorageKind kind);
+  void set_name(std::uint32_t storage, const std::string& name);
+  std::int64_t live_bytes() const;
+  std::int64_t peak_bytes() const;
+  std::uint32_t size() const;  // number of events so far
+
+  // Copies, so that the program may go on meanwhile.
+  std::vector<LedgerEvent> events() const;
+  std::vector<StorageRecord> storages() const;
+  std::vector<std::string> names() const;
+
+ private:
+  std::uint32_t intern(std::string text);
+  void push(EventKind kind, std::uint32_t storage, std::int64_t bytes);
+
+  mutable std::mutex mutex_;
+  std::vector<LedgerEvent> events_;
+  std::vector<StorageRecord> storages_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::uint32_t> name_ids_;
+  std::int64_t live_ = 0;
+  std::int64_t peak_ = 0;
+};
+
+}  // namespace massless

@@ -1,0 +1,99 @@
+#include "fake/storage.h"
+
+#include <c10/core/Allocator.h>
+
+#include <string>
+#include <utility>
+
+#include "dispatch/error.h"
+#include "dispatch/state.h"
+#include "fake/ledger.h"
+
+namespace massless {
+namespace {
+
+// The size the ledger counts; a symbolic size is counted by its hint.
+std::int64_t ledger_bytes(const c10::SymInt& nbytes) {
+  if (auto plain = nbytes.maybe_as_int()) {
+    return *plain;
+  }
+  return nbytes.toSymNode()->has_hint() ? nbytes.toSymNode()->guard_int(__FILE__, __LINE__) : 0;
+}
+
+void delete_token(void* context) {
+  auto* token = static_cast<StorageToken*>(context);
+  if (token->ledger) {
+    token->ledger->death(token->id);
+  }
+  delete token;
+}
+
+c10::DataPtr data_of(std::unique_ptr<StorageToken> token) {
+  return {nullptr, token.release(), &delete_token, c10::Device(c10::DeviceType::Meta)};
+}
+
+// The allocator that fake storages carry. ATen's own resize of a meta storage never allocates; a
+// call here means that bytes are wanted.
+struct NoAllocator final : c10::Allocator {
+  c10::DataPtr allocate(size_t nbytes) override {
+    if (nbytes == 0) {
+      return {nullptr, c10::Device(c10::DeviceType::Meta)};
+    }
+    raise(ErrorCode::data_access,
+          "an allocation of " + std::to_string(nbytes) + " bytes was asked for a fake storage");
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &delete_token; }
+  void copy_data(void*, const void*, std::size_t) const override {
+    raise(ErrorCode::data_access, "a copy of a fake storage's bytes was asked for");
+  }
+};
+
+c10::Allocator* no_allocator() {
+  static auto* made = new NoAllocator;
+  return made;
+}
+
+const std::string& access_message() {
+  static const auto* text = new std::string(error_text(
+      ErrorCode::data_access, "", "the data pointer of a fake tensor was asked for", ""));
+  return *text;
+}
+
+}  // namespace
+
+c10::Storage new_storage(const c10::SymInt& nbytes, c10::Device device) {
+  auto token = std::make_unique<StorageToken>(device);
+  if (ModeState* mode = current_mode(); mode != nullptr && mode->ledger) {
+    token->id = mode->ledger->birth(ledger_bytes(nbytes), device);
+    token->ledger = mode->ledger;
+  }
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), nbytes, data_of(std::move(token)), no_allocator(), true);
+  storage->release_data_and_set_meta_custom_data_ptr_error_msg_(access_message());
+  return c10::Storage(std::move(storage));
+}
+
+StorageToken* storage_token(const c10::StorageImpl* storage) noexcept {
+  if (storage == nullptr) {
+    return nullptr;
+  }
+  // The only accessor that does not raise for a fake; nothing is written through it.
+  const c10::DataPtr& data = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks();
+  return data.get_deleter() == &delete_token ? static_cast<StorageToken*>(data.get_context())
+                                             : nullptr;
+}
+
+void grow_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes) {
+  if (TORCH_GUARD_OR_FALSE(nbytes.sym_le(storage->sym_nbytes()))) {
+    return;
+  }
+  storage->set_nbytes(nbytes);
+  if (StorageToken* token = storage_token(storage)) {
+    token->known.reset();
+    if (token->ledger) {
+      token->ledger->resize(token->id, ledger_bytes(nbytes));
+    }
+  }
+}
+
+}  // namespace massless

@@ -1,0 +1,39 @@
+// The storage of fakes: no bytes, a size, and a token that carries what Massless knows of it.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/Storage.h>
+#include <c10/core/SymInt.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "fake/accelerator.h"
+
+namespace massless {
+
+class Ledger;
+
+// Hangs on the storage's DataPtr as its context, so it is shared by all views and dies with the
+// storage.
+struct StorageToken {
+  explicit StorageToken(c10::Device claimed) : device(claimed), use(claimed) {}
+  std::shared_ptr<Ledger> ledger;  // null: not recorded
+  std::uint32_t id = 0;            // in the ledger
+  c10::Device device;
+  FakeDeviceUse use;             // keeps the fake accelerator's answers alive
+  bool stands_for_real = false;  // twin of a real storage met in a bare mode: read only
+  // The bytes, where they are known (fake/known.h); on the CPU whatever the fake device.
+  c10::intrusive_ptr<c10::StorageImpl> known;
+};
+
+// A new fake storage of `nbytes` bytes that claims `device`; recorded by the current mode's ledger.
+c10::Storage new_storage(const c10::SymInt& nbytes, c10::Device device);
+
+// Null for a storage that is not ours.
+StorageToken* storage_token(const c10::StorageImpl* storage) noexcept;
+
+// Grows (never shrinks) a fake storage, as resize_ does.
+void grow_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes);
+
+}  // namespace massless

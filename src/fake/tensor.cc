@@ -1,0 +1,302 @@
+#include "fake/tensor.h"
+
+#include <ATen/EmptyTensor.h>
+#include <c10/core/TensorImpl.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
+
+#include <unordered_map>
+#include <utility>
+
+#include "dispatch/error.h"
+#include "dispatch/state.h"
+#include "fake/known.h"
+#include "fake/storage.h"
+
+namespace massless {
+namespace {
+
+// TensorImpl's own copies forget that the device is custom (`.data`, factories), and the copy then
+// answers meta; this class remembers.
+struct FakeTensorImpl final : c10::TensorImpl {
+  FakeTensorImpl(c10::Storage&& storage, c10::DispatchKeySet keys, caffe2::TypeMeta dtype)
+      : TensorImpl(std::move(storage), keys, dtype) {}
+
+  template <class VersionCounter>
+  c10::intrusive_ptr<TensorImpl> copy(VersionCounter&& version, bool allow_change) const {
+    const bool in_python = key_set_.has(c10::DispatchKey::Python) ||
+                           (c10::impl::TorchDispatchModeTLS::stack_len() > 0 &&
+                            !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python));
+    if (in_python) {  // the copy is Python's to make
+      auto made =
+          TensorImpl::shallow_copy_and_detach(std::forward<VersionCounter>(version), allow_change);
+      remember_device(made.get());
+      return made;
+    }
+    auto made = c10::make_intrusive<FakeTensorImpl>(c10::Storage(storage_), key_set_, data_type_);
+    copy_tensor_metadata(this, made.get(), std::forward<VersionCounter>(version), allow_change);
+    made->refresh_numel();
+    made->refresh_contiguous();
+    remember_device(made.get());
+    return made;
+  }
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version,
+                                                         bool allow_change) const override {
+    return copy(version, allow_change);
+  }
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(c10::VariableVersion&& version,
+                                                         bool allow_change) const override {
+    return copy(std::move(version), allow_change);
+  }
+  void shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& other) override {
+    TensorImpl::shallow_copy_from(other);
+    set_custom_device(is_fake());
+  }
+  // `set_custom_device` is protected; the pointer to member reaches it on any TensorImpl.
+  static void remember_device(TensorImpl* impl) {
+    constexpr auto set =
+        static_cast<void (TensorImpl::*)(bool)>(&FakeTensorImpl::set_custom_device);
+    if (impl->is_fake()) {
+      (impl->*set)(true);
+    }
+  }
+};
+
+c10::intrusive_ptr<FakeTensorImpl> new_impl(c10::Storage storage, c10::ScalarType dtype,
+                                            c10::Device device) {
+  auto impl = c10::make_intrusive<FakeTensorImpl>(std::move(storage),
+                                                  c10::DispatchKeySet(c10::DispatchKey::Meta),
+                                                  c10::scalarTypeToTypeMeta(dtype));
+  impl->set_fake_device(device);
+  return impl;
+}
+
+void set_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
+               const c10::SymInt& offset) {
+  const auto plain_sizes = c10::asIntArrayRefSlowOpt(sizes);
+  const auto plain_strides = c10::asIntArrayRefSlowOpt(strides);
+  const auto plain_offset = offset.maybe_as_int();
+  if (plain_sizes && plain_strides && plain_offset && !impl->has_symbolic_sizes_strides()) {
+    impl->set_sizes_and_strides(*plain_sizes, *plain_strides, *plain_offset);
+  } else {
+    impl->set_sizes_and_strides(sizes, strides, offset);
+  }
+}
+
+bool is_zero(const c10::SymInt& n) { return TORCH_GUARD_OR_FALSE(n.sym_eq(0)); }
+
+void copy_bits(const at::Tensor& from, c10::TensorImpl* to) {
+  if (from.is_conj()) {
+    to->_set_conj(true);
+  }
+  if (from.is_neg()) {
+    to->_set_neg(true);
+  }
+}
+
+}  // namespace
+
+c10::Device normalize_device(c10::Device device) noexcept {
+  const bool indexed =
+      device.type() != c10::DeviceType::CPU && device.type() != c10::DeviceType::Meta;
+  if (!indexed) {
+    return c10::Device(device.type());
+  }
+  return device.has_index() ? device : c10::Device(device.type(), 0);
+}
+
+SymDimVector contiguous_strides(c10::SymIntArrayRef sizes) {
+  SymDimVector strides(sizes.size());
+  c10::SymInt step = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = step;
+    step = step * sizes[i].max(1);
+  }
+  return strides;
+}
+
+SymDimVector strides_of_format(c10::SymIntArrayRef sizes, c10::MemoryFormat format) {
+  if (format == c10::MemoryFormat::Contiguous || format == c10::MemoryFormat::Preserve) {
+    return contiguous_strides(sizes);
+  }
+  const std::size_t rank = format == c10::MemoryFormat::ChannelsLast ? 4 : 5;
+  TORCH_CHECK(sizes.size() == rank, "required rank ", rank, " tensor to use ",
+              rank == 4 ? "channels_last" : "channels_last_3d", " format");
+  // Batch outermost, then the spatial dimensions, channels innermost.
+  SymDimVector strides(rank);
+  c10::SymInt step = 1;
+  const auto place = [&](std::size_t dim) {
+    strides[dim] = step;
+    step = step * sizes[dim].max(1);
+  };
+  place(1);
+  for (std::size_t dim = rank - 1; dim >= 2; --dim) {
+    place(dim);
+  }
+  place(0);
+  return strides;
+}
+
+TensorSpec contiguous_spec(c10::SymIntArrayRef sizes, c10::ScalarType dtype, c10::Device device) {
+  return {SymDimVector(sizes.begin(), sizes.end()), contiguous_strides(sizes), dtype, device};
+}
+
+c10::SymInt storage_nbytes(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
+                           const c10::SymInt& offset, std::size_t itemsize) {
+  const auto plain_sizes = c10::asIntArrayRefSlowOpt(sizes);
+  const auto plain_strides = c10::asIntArrayRefSlowOpt(strides);
+  const auto plain_offset = offset.maybe_as_int();
+  if (plain_sizes && plain_strides && plain_offset) {
+    // checked 64-bit arithmetic
+    return static_cast<std::int64_t>(
+        at::detail::computeStorageNbytes(*plain_sizes, *plain_strides, itemsize, *plain_offset));
+  }
+  c10::SymInt last = offset;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (is_zero(sizes[i])) {
+      return 0;
+    }
+    last = last + strides[i] * (sizes[i] - 1);
+  }
+  return (last + 1) * static_cast<std::int64_t>(itemsize);
+}
+
+at::Tensor make_fake_over(c10::Storage storage, c10::SymIntArrayRef sizes,
+                          c10::SymIntArrayRef strides, const c10::SymInt& offset,
+                          c10::ScalarType dtype, c10::Device device) {
+  auto impl = new_impl(std::move(storage), dtype, device);
+  set_sizes(impl.get(), sizes, strides, offset);
+  return at::Tensor(std::move(impl));
+}
+
+at::Tensor make_fake(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, c10::ScalarType dtype,
+                     c10::Device device) {
+  const auto nbytes = storage_nbytes(sizes, strides, 0, c10::elementSize(dtype));
+  return make_fake_over(new_storage(nbytes, device), sizes, strides, 0, dtype, device);
+}
+
+at::Tensor make_fake(const TensorSpec& spec) {
+  return make_fake(spec.sizes, spec.strides, spec.dtype, spec.device);
+}
+
+c10::Storage fake_storage_of(const at::Tensor& t) {
+  if (is_fake(t)) {
+    return t.storage();
+  }
+  TORCH_CHECK(t.layout() == c10::kStrided, "massless: only strided tensors have a fake twin, got ",
+              t.layout());
+  c10::StorageImpl* real = t.storage().unsafeGetStorageImpl();
+  ModeState* mode = current_mode();
+  if (mode == nullptr) {
+    c10::Storage made = new_storage(real->sym_nbytes(), normalize_device(t.device()));
+    storage_token(made.unsafeGetStorageImpl())->stands_for_real = true;
+    return made;
+  }
+  std::lock_guard lock(mode->mutex);
+  auto it = mode->twins.find(real);
+  if (it == mode->twins.end()) {
+    c10::Storage made = new_storage(real->sym_nbytes(), normalize_device(t.device()));
+    storage_token(made.unsafeGetStorageImpl())->stands_for_real = true;
+    auto held = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(real);
+    it = mode->twins
+             .emplace(real, ModeState::Twin{c10::weak_intrusive_ptr<c10::StorageImpl>(held),
+                                            c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(
+                                                made.unsafeGetStorageImpl())})
+             .first;
+  }
+  return c10::Storage(it->second.fake);
+}
+
+at::Tensor view_of(const at::Tensor& base, c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
+                   const c10::SymInt& offset, std::optional<c10::ScalarType> dtype) {
+  at::Tensor view =
+      make_fake_over(fake_storage_of(base), sizes, strides, offset,
+                     dtype.value_or(base.scalar_type()), normalize_device(base.device()));
+  copy_bits(base, view.unsafeGetTensorImpl());
+  return view;
+}
+
+void set_geometry(const at::Tensor& fake, c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
+                  const c10::SymInt& offset) {
+  const auto nbytes = storage_nbytes(sizes, strides, offset, fake.element_size());
+  grow_storage(fake.storage().unsafeGetStorageImpl(), nbytes);
+  set_sizes(fake.unsafeGetTensorImpl(), sizes, strides, offset);
+}
+
+void set_storage(const at::Tensor& fake, c10::Storage storage) {
+  fake.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(storage));
+}
+
+at::Tensor adopt_meta(const at::Tensor& meta, c10::Device device) {
+  if (meta.layout() != c10::kStrided) {
+    raise(ErrorCode::unsupported_value,
+          "the result has the layout " + c10::str(meta.layout()) + ", which fakes do not have");
+  }
+  c10::Storage storage = new_storage(meta.storage().sym_nbytes(), device);
+  at::Tensor fake = make_fake_over(std::move(storage), meta.sym_sizes(), meta.sym_strides(),
+                                   meta.sym_storage_offset(), meta.scalar_type(), device);
+  copy_bits(meta, fake.unsafeGetTensorImpl());
+  if (meta.unsafeGetTensorImpl()->is_wrapped_number()) {
+    fake.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
+  return fake;
+}
+
+struct FakeConverter::Memo {
+  // The originals are kept alive, so that their addresses stay theirs.
+  std::unordered_map<const c10::TensorImpl*, std::pair<at::Tensor, at::Tensor>> tensors;
+  std::unordered_map<const c10::StorageImpl*, std::pair<c10::Storage, c10::Storage>> storages;
+};
+
+FakeConverter::FakeConverter() : memo_(std::make_unique<Memo>()) {}
+FakeConverter::~FakeConverter() = default;
+
+at::Tensor FakeConverter::convert(const at::Tensor& t, const FakeLikeOptions& options) {
+  if (const auto it = memo_->tensors.find(t.unsafeGetTensorImpl()); it != memo_->tensors.end()) {
+    return it->second.second;
+  }
+  if (t.layout() != c10::kStrided || !t.has_storage()) {
+    raise(ErrorCode::unsupported_value,
+          "a fake of a tensor with layout " + c10::str(t.layout()) + " was asked for");
+  }
+  const c10::Device device = normalize_device(options.device.value_or(t.device()));
+  const c10::Storage real = t.storage();
+  auto it = memo_->storages.find(real.unsafeGetStorageImpl());
+  if (it == memo_->storages.end()) {
+    c10::Storage made = new_storage(real.sym_nbytes(), device);
+    if (const StorageToken* token = storage_token(real.unsafeGetStorageImpl())) {
+      copy_known(*token, *storage_token(made.unsafeGetStorageImpl()));
+    }
+    it = memo_->storages.emplace(real.unsafeGetStorageImpl(), std::pair(real, made)).first;
+  }
+  at::Tensor fake = make_fake_over(it->second.second, t.sym_sizes(), t.sym_strides(),
+                                   t.sym_storage_offset(), t.scalar_type(), device);
+  copy_bits(t, fake.unsafeGetTensorImpl());
+  if (t.requires_grad()) {
+    fake.requires_grad_(true);
+  }
+  memo_->tensors.emplace(t.unsafeGetTensorImpl(), std::pair(t, fake));
+  return fake;
+}
+
+at::Tensor fake_like(const at::Tensor& t, const FakeLikeOptions& options) {
+  return FakeConverter().convert(t, options);
+}
+
+at::Tensor meta_like(const at::Tensor& t) {
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), t.storage().sym_nbytes(),
+      c10::DataPtr(nullptr, c10::Device(c10::DeviceType::Meta)), c10::GetAllocator(c10::kMeta),
+      true);
+  auto impl = c10::make_intrusive<c10::TensorImpl>(
+      c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::Meta), t.dtype());
+  set_sizes(impl.get(), t.sym_sizes(), t.sym_strides(), t.sym_storage_offset());
+  copy_bits(t, impl.get());
+  at::Tensor meta(std::move(impl));
+  if (t.requires_grad()) {
+    meta.requires_grad_(true);
+  }
+  return meta;
+}
+
+}  // namespace massless
