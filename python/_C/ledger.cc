@@ -7,10 +7,33 @@
 
 #include "fake/storage.h"
 #include "fake/tensor.h"
+#include "plan/analysis.h"
 
 namespace massless::python {
 
 namespace py = pybind11;
+
+namespace {
+
+void bind_analysis(py::module_& m) {
+  py::class_<Analysis>(m, "Analysis")
+      .def_readonly("peak", &Analysis::peak)
+      .def_readonly("peak_event", &Analysis::peak_event)
+      .def_readonly("at_peak", &Analysis::at_peak)
+      .def_readonly("maxima", &Analysis::maxima)
+      .def_readonly("live", &Analysis::live)
+      .def_readonly("alive_at_peak", &Analysis::alive_at_peak);
+  // (ledger, device, ends_with_graph) -> (analysis, events, storages, reserved bytes)
+  m.def("analyse", [](const Ledger& ledger, const c10::Device& device, bool ends_with_graph) {
+    auto events = ledger.events();
+    auto storages = ledger.storages();
+    Analysis result = analyse(events, storages, device.type(), ends_with_graph);
+    const auto reserved = caching_allocator_bytes(events, storages, device.type());
+    return py::make_tuple(std::move(result), std::move(events), std::move(storages), reserved);
+  });
+}
+
+}  // namespace
 
 void bind_ledger(py::module_& m) {
   py::enum_<StorageKind>(m, "StorageKind")
@@ -31,13 +54,14 @@ void bind_ledger(py::module_& m) {
       .def_readonly("storage", &LedgerEvent::storage)
       .def_readonly("bytes", &LedgerEvent::bytes)
       .def_readonly("live", &LedgerEvent::live)
-      .def_readonly("op", &LedgerEvent::op)
-      .def_readonly("location", &LedgerEvent::location);
+      .def_readonly("in_backward", &LedgerEvent::in_backward)
+      .def_readonly("op", &LedgerEvent::op);
   py::class_<StorageRecord>(m, "StorageRecord")
       .def_readonly("bytes", &StorageRecord::bytes)
       .def_readonly("kind", &StorageRecord::kind)
       .def_readonly("op", &StorageRecord::op)
       .def_readonly("location", &StorageRecord::location)
+      .def_readonly("module", &StorageRecord::module)
       .def_readonly("name", &StorageRecord::name);
   py::class_<Ledger, std::shared_ptr<Ledger>>(m, "Ledger")
       .def(py::init<>())
@@ -50,13 +74,19 @@ void bind_ledger(py::module_& m) {
       .def("events", &Ledger::events)
       .def("storages", &Ledger::storages)
       .def("names", &Ledger::names)
-      .def("id_of", [](const Ledger& self, const at::Tensor& t) -> py::object {
-        const StorageToken* token = storage_token(t.storage().unsafeGetStorageImpl());
-        if (token == nullptr || token->ledger.get() != &self) {
-          return py::none();
-        }
-        return py::int_(token->id);
+      .def("id_of",
+           [](const Ledger& self, const at::Tensor& t) -> py::object {
+             const StorageToken* token = storage_token(t.storage().unsafeGetStorageImpl());
+             if (token == nullptr || token->ledger.get() != &self) {
+               return py::none();
+             }
+             return py::int_(token->id);
+           })
+      .def("flops", [](const Ledger& self) {
+        const Flops flops = self.flops();
+        return py::make_tuple(flops.forward, flops.backward);
       });
+  bind_analysis(m);
 }
 
 }  // namespace massless::python

@@ -1,11 +1,24 @@
 #include "fake/ledger.h"
 
+#include <ATen/SequenceNumber.h>
+#include <torch/csrc/autograd/node.h>
+
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "dispatch/state.h"
 
 namespace massless {
+namespace {
+
+std::atomic<PlaceProvider> place_provider{nullptr};
+
+bool in_backward() { return torch::autograd::get_current_node().defined(); }
+
+}  // namespace
+
+void set_place_provider(PlaceProvider provider) noexcept { place_provider.store(provider); }
 
 Ledger::Ledger() { intern(""); }
 
@@ -22,22 +35,44 @@ void Ledger::push(EventKind kind, std::uint32_t storage, std::int64_t bytes) {
   live_ += bytes;
   peak_ = std::max(peak_, live_);
   const std::uint32_t op = intern(std::string(current_operator()));
-  std::uint32_t location = 0;
   if (kind == EventKind::birth) {
     storages_[storage].op = op;
-    location = storages_[storage].location;
   }
-  events_.push_back({kind, storage, bytes, live_, op, location});
+  events_.push_back({kind, in_backward(), storage, bytes, live_, op});
+}
+
+// In the backward the user's line is that of backward(); the module is the one whose forward made
+// the node. A node takes its number before its operator runs, so the operator's own birth is the
+// first one with a larger number.
+void Ledger::place(StorageRecord& record, Place where) {
+  record.location = intern(std::move(where.line));
+  record.module = intern(std::move(where.module));
+  const auto node = torch::autograd::get_current_node();
+  if (!node) {
+    const std::uint64_t sequence = at::sequence_number::peek();
+    if (forward_places_.empty() || forward_places_.back().sequence < sequence) {
+      forward_places_.push_back({sequence, record.module, record.location});
+    }
+    return;
+  }
+  const auto it = std::upper_bound(
+      forward_places_.begin(), forward_places_.end(), node->sequence_nr(),
+      [](std::uint64_t sequence, const ForwardPlace& p) { return sequence < p.sequence; });
+  if (it != forward_places_.end()) {
+    record.module = it->module;
+    record.location = it->location;
+  }
 }
 
 std::uint32_t Ledger::birth(std::int64_t bytes, c10::Device device) {
-  std::string where = user_location();  // may take the GIL: before our lock
+  PlaceProvider provider = place_provider.load();
+  Place where = provider == nullptr ? Place{} : provider();  // may take the GIL: before our lock
   std::lock_guard lock(mutex_);
   const auto id = static_cast<std::uint32_t>(storages_.size());
   StorageRecord record;
   record.bytes = bytes;
   record.device = device;
-  record.location = intern(std::move(where));
+  place(record, std::move(where));
   storages_.push_back(record);
   push(EventKind::birth, id, bytes);
   return id;
@@ -58,6 +93,16 @@ void Ledger::death(std::uint32_t storage) {
 void Ledger::mark(std::uint32_t value) {
   std::lock_guard lock(mutex_);
   push(EventKind::mark, value, 0);
+}
+
+void Ledger::count_flops(std::int64_t flops) {
+  std::lock_guard lock(mutex_);
+  (in_backward() ? flops_.backward : flops_.forward) += flops;
+}
+
+Flops Ledger::flops() const {
+  std::lock_guard lock(mutex_);
+  return flops_;
 }
 
 void Ledger::set_kind(std::uint32_t storage, StorageKind kind) {

@@ -28,11 +28,11 @@ enum class EventKind : std::uint8_t { birth, growth, death, mark };
 
 struct LedgerEvent {
   EventKind kind;
-  std::uint32_t storage;   // index into Ledger::storages(); of a mark: its user value
-  std::int64_t bytes;      // change of the live total (negative for a death)
-  std::int64_t live;       // live total after the event
-  std::uint32_t op;        // index into Ledger::names()
-  std::uint32_t location;  // index into Ledger::names()
+  bool in_backward;       // autograd's engine was evaluating a node
+  std::uint32_t storage;  // index into Ledger::storages(); of a mark: its user value
+  std::int64_t bytes;     // change of the live total (negative for a death)
+  std::int64_t live;      // live total after the event
+  std::uint32_t op;       // index into Ledger::names()
 };
 
 struct StorageRecord {
@@ -40,8 +40,23 @@ struct StorageRecord {
   StorageKind kind = StorageKind::temporary;
   c10::Device device{c10::DeviceType::CPU};
   std::uint32_t op = 0;        // the operator that made it
-  std::uint32_t location = 0;  // the user's line or module path
+  std::uint32_t module = 0;    // path of the module whose forward made it, or is differentiated
+  std::uint32_t location = 0;  // the user's line
   std::uint32_t name = 0;      // of a parameter or buffer, else the empty name
+};
+
+// The place in the user's program where a storage is made, from a provider that the binding
+// installs; empty in a process without Python.
+struct Place {
+  std::string module;
+  std::string line;
+};
+using PlaceProvider = Place (*)();
+void set_place_provider(PlaceProvider provider) noexcept;
+
+struct Flops {
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;
 };
 
 // Thread-safe: autograd's device threads write to it too.
@@ -54,6 +69,8 @@ class Ledger {
   void death(std::uint32_t storage);
   void mark(std::uint32_t value);  // a point in time of the caller's meaning
 
+  void count_flops(std::int64_t flops);
+
   void set_kind(std::uint32_t storage, StorageKind kind);
   void set_name(std::uint32_t storage, const std::string& name);
   std::int64_t live_bytes() const;
@@ -64,10 +81,19 @@ class Ledger {
   std::vector<LedgerEvent> events() const;
   std::vector<StorageRecord> storages() const;
   std::vector<std::string> names() const;
+  Flops flops() const;
 
  private:
+  // Where a node of the backward was made: the first forward birth after its sequence number.
+  struct ForwardPlace {
+    std::uint64_t sequence;
+    std::uint32_t module;
+    std::uint32_t location;
+  };
+
   std::uint32_t intern(std::string text);
   void push(EventKind kind, std::uint32_t storage, std::int64_t bytes);
+  void place(StorageRecord& record, Place where);
 
   mutable std::mutex mutex_;
   std::vector<LedgerEvent> events_;
@@ -76,6 +102,8 @@ class Ledger {
   std::unordered_map<std::string, std::uint32_t> name_ids_;
   std::int64_t live_ = 0;
   std::int64_t peak_ = 0;
+  Flops flops_;
+  std::vector<ForwardPlace> forward_places_;  // by sequence number, of one thread
 };
 
 }  // namespace massless
