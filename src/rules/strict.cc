@@ -1,0 +1,110 @@
+#include "rules/strict.h"
+
+#include <ATen/MemoryOverlap.h>
+
+#include <utility>
+
+namespace massless {
+namespace {
+
+// Dense strides in the order of t's own, innermost first; a stride of 0 has no place of its own
+// and equal strides go by size (at::infer_dense_strides).
+SymDimVector dense_strides(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides) {
+  const std::size_t rank = sizes.size();
+  c10::SmallVector<std::size_t, 5> order(rank);
+  for (std::size_t i = 0; i < rank; ++i) {
+    order[i] = rank - 1 - i;
+  }
+  const auto compare = [&](std::size_t a, std::size_t b) {
+    if (strides[a] == 0 || strides[b] == 0) {
+      return 0;
+    }
+    if (strides[a] != strides[b]) {
+      return strides[a] < strides[b] ? -1 : 1;
+    }
+    return sizes[a] > sizes[b] ? 1 : 0;
+  };
+  for (std::size_t i = 1; i < rank; ++i) {
+    std::size_t moving = i;
+    for (std::size_t j = i; j-- > 0;) {
+      const int c = compare(order[j], order[moving]);
+      if (c > 0) {
+        std::swap(order[j], order[moving]);
+        moving = j;
+      } else if (c < 0) {
+        break;
+      }
+    }
+  }
+  SymDimVector made(rank);
+  c10::SymInt step = 1;
+  for (const std::size_t dim : order) {
+    made[dim] = step;
+    if (sizes[dim] > 1) {
+      step = step * sizes[dim];
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+void write_out_strict(const at::Tensor& out, const TensorSpec& spec) {
+  TORCH_CHECK(out.scalar_type() == spec.dtype, "Expected out tensor to have dtype ",
+              c10::scalarTypeToTypeMeta(spec.dtype), ", but got ", out.dtype(), " instead");
+  write_out(out, spec);
+}
+
+void check_inplace_strict(const at::Tensor& self, const TensorSpec& spec) {
+  TORCH_CHECK(self.sym_sizes().equals(spec.sizes), "Bad in-place call: input tensor size ",
+              self.sym_sizes(), " and output tensor size ", c10::SymIntArrayRef(spec.sizes),
+              " should match");
+  TORCH_CHECK(self.scalar_type() == spec.dtype, "Expected out tensor to have dtype ",
+              c10::scalarTypeToTypeMeta(spec.dtype), ", but got ", self.dtype(), " instead");
+  at::assert_no_internal_overlap(self);
+}
+
+SymDimVector empty_like_strides(const at::Tensor& t) {
+  const auto strides = t.sym_strides();
+  if (t.unsafeGetTensorImpl()->is_non_overlapping_and_dense()) {
+    return {strides.begin(), strides.end()};
+  }
+  return dense_strides(t.sym_sizes(), strides);
+}
+
+TensorSpec empty_like_spec(const at::Tensor& t, std::optional<c10::ScalarType> dtype) {
+  const auto sizes = t.sym_sizes();
+  return {SymDimVector(sizes.begin(), sizes.end()), empty_like_strides(t),
+          dtype.value_or(t.scalar_type()), t.device()};
+}
+
+TensorSpec contiguous_like_spec(const at::Tensor& t, std::optional<c10::ScalarType> dtype) {
+  return contiguous_spec(t.sym_sizes(), dtype.value_or(t.scalar_type()), t.device());
+}
+
+TensorSpec format_like_spec(const at::Tensor& t, c10::MemoryFormat format) {
+  const auto sizes = t.sym_sizes();
+  return {SymDimVector(sizes.begin(), sizes.end()), strides_of_format(sizes, format),
+          t.scalar_type(), t.device()};
+}
+
+void check_expand(const at::Tensor& from, c10::SymIntArrayRef target) {
+  const auto sizes = from.sym_sizes();
+  TORCH_CHECK(sizes.size() <= target.size(), "expand(", from.toString(), "{", sizes,
+              "}, size=", target, "): the number of sizes provided (", target.size(),
+              ") must be greater or equal to the number of dimensions in the tensor (",
+              sizes.size(), ")");
+  const std::size_t lead = target.size() - sizes.size();
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    TORCH_CHECK(sizes[i] == target[lead + i] || sizes[i] == 1, "The expanded size of the tensor (",
+                target[lead + i], ") must match the existing size (", sizes[i],
+                ") at non-singleton dimension ", lead + i, ".  Target sizes: ", target,
+                ".  Tensor sizes: ", sizes);
+  }
+}
+
+void unsupported_dtype(std::string_view kernel, c10::ScalarType dtype) {
+  TORCH_CHECK(false, "\"", kernel, "\" not implemented for '", dtype, "'");
+}
+
+}  // namespace massless
