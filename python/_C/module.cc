@@ -15,10 +15,12 @@
 #include "fake/ledger.h"
 #include "fake/storage.h"
 #include "fake/tensor.h"
+#include "fake/twin.h"
 #include "hooks.h"
 
 namespace massless::python {
 
+void bind_access(pybind11::module_& m);
 void bind_ledger(pybind11::module_& m);
 
 namespace {
@@ -66,6 +68,12 @@ void bind_fakes(py::module_& m) {
       .def(py::init<>())
       .def("convert", [](FakeConverter& self, const at::Tensor& t,
                          std::optional<c10::Device> device) { return self.convert(t, {device}); });
+  py::class_<Impersonation>(m, "Impersonation")
+      .def(py::init([](const at::Tensor& target, const at::Tensor& fake,
+                       std::optional<at::Tensor> grad) {
+        return Impersonation(target, fake, grad.value_or(at::Tensor()));
+      }))
+      .def("restore", &Impersonation::restore);
   m.def("is_fake", &is_fake);
   m.def("meta_like", &meta_like);
   m.def("known_value", &known_value_or_none);
@@ -90,6 +98,7 @@ void bind_fakes(py::module_& m) {
 PYBIND11_MODULE(_C, m) {
   bind_fakes(m);
   install_hooks(m);
+  bind_access(m);
   bind_ledger(m);
 }
 

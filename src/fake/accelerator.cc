@@ -143,6 +143,8 @@ FakeDeviceUse::~FakeDeviceUse() {
   }
 }
 
+bool fake_devices_in_use() noexcept { return in_use(); }
+
 AcceleratorReport accelerator_report() { return {guard_is_ours(), hooks_in_time()}; }
 
 void require_backward_support(c10::Device device) {

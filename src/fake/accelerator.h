@@ -19,6 +19,9 @@ class FakeDeviceUse {
   bool counted_;
 };
 
+// Is any fake on such a device alive?
+bool fake_devices_in_use() noexcept;
+
 // Number of devices that the fake accelerator claims while it is in use.
 constexpr c10::DeviceIndex kFakeDevices = 8;
 

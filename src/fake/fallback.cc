@@ -232,6 +232,32 @@ Stack meta_arguments(const Call& call) {
   return arguments;
 }
 
+// ATen's own view functions copy the keys of a fake but not its device, so that the view answers
+// meta; it is replaced by a view of ours.
+void remember_devices(const Call& call) {
+  const std::size_t count = call.op.schema().returns().size();
+  for (std::size_t i = call.stack->size() - count; i < call.stack->size(); ++i) {
+    bool lost = false;
+    for_each_tensor((*call.stack)[i], [&](const at::Tensor& t) {
+      lost = lost || (is_fake(t) && t.device().is_meta());
+    });
+    if (!lost) {
+      continue;
+    }
+    (*call.stack)[i] = map_tensors((*call.stack)[i], [](const at::Tensor& t) {
+      const StorageToken* token = storage_token(t.storage().unsafeGetStorageImpl());
+      if (!is_fake(t) || !t.device().is_meta() || token == nullptr) {
+        return t;
+      }
+      at::Tensor view = make_fake_over(t.storage(), t.sym_sizes(), t.sym_strides(),
+                                       t.sym_storage_offset(), t.scalar_type(), token->device);
+      view._set_conj(t.is_conj());
+      view._set_neg(t.is_neg());
+      return view;
+    });
+  }
+}
+
 bool answer_by_meta(const Call& call, OpStat& stat) {
   const auto native = native_meta().find(call.op.operator_name());
   const bool is_native = native != native_meta().end();
@@ -286,7 +312,10 @@ void climb(const Call& call) {
   }
   if (const auto key = composite_key(call.op)) {
     const OpScope scope(stat, Rung::composite);
+    // Factories inside make fakes, also where no mode is open.
+    const c10::impl::IncludeDispatchKeyGuard fake_on(DispatchKey::Fake);
     call.op.callBoxedForDispatchKey(*key, *call.stack);
+    remember_devices(call);
     return;
   }
   if (answer_by_meta(call, stat)) {
@@ -310,6 +339,16 @@ void fake_fallback(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) 
   } catch (const c10::NotImplementedError& error) {
     // torch's own code swallows NotImplementedError and goes on with something else.
     no_answer(call, error.what_without_backtrace());
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::Error& error) {
+    // A kernel asked a fake storage for its bytes; the text is the storage's own.
+    const std::string what = error.what_without_backtrace();
+    if (what.rfind("[data_access]", 0) == 0) {
+      raise(ErrorCode::data_access, "the kernel reads the bytes of its arguments",
+            c10::str(op.operator_name()));
+    }
+    throw;
   } catch (...) {
     if (ExceptionHook hook = exception_hook.load()) {
       hook(c10::str(op.operator_name()));

@@ -87,6 +87,10 @@ void grow_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes) {
   if (TORCH_GUARD_OR_FALSE(nbytes.sym_le(storage->sym_nbytes()))) {
     return;
   }
+  resize_storage(storage, nbytes);
+}
+
+void resize_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes) {
   storage->set_nbytes(nbytes);
   if (StorageToken* token = storage_token(storage)) {
     token->known.reset();

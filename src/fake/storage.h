@@ -23,6 +23,7 @@ struct StorageToken {
   c10::Device device;
   FakeDeviceUse use;             // keeps the fake accelerator's answers alive
   bool stands_for_real = false;  // twin of a real storage met in a bare mode: read only
+  bool pinned = false;           // made by pin_memory
   // The bytes, where they are known (fake/known.h); on the CPU whatever the fake device.
   c10::intrusive_ptr<c10::StorageImpl> known;
 };
@@ -35,5 +36,7 @@ StorageToken* storage_token(const c10::StorageImpl* storage) noexcept;
 
 // Grows (never shrinks) a fake storage, as resize_ does.
 void grow_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes);
+// Sets the size of a fake storage, as Python's untyped_storage().resize_ does; known values go.
+void resize_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes);
 
 }  // namespace massless
