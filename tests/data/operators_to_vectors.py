@@ -14,8 +14,9 @@ def main() -> None:
     lines = []
     for operator in operators:
         name = operator["op"].removeprefix("aten::").split(".")[0]
-        mark = " ~known" if name in NEED_VALUES else ""
-        lines += [signature + mark for signature in operator["signatures"]]
+        for signature in operator["signatures"]:
+            needs = name in NEED_VALUES or (name == "index" and "[bool[" in signature)
+            lines.append(signature + (" ~known" if needs else ""))
     with open(target, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 
