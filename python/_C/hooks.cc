@@ -5,10 +5,12 @@
 
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "dispatch/error.h"
 #include "dispatch/state.h"
 #include "fake/fallback.h"
+#include "fake/ledger.h"
 
 namespace massless::python {
 namespace {
@@ -34,6 +36,28 @@ void raise_in_python(const Error& error) {
   python_error thrown;
   thrown.persist();
   throw thrown;
+}
+
+// Called for every storage that a ledger records; null: no place is noted.
+py::object* python_place = nullptr;
+
+Place place_of_storage() {
+  if (python_place == nullptr || Py_IsInitialized() == 0) {
+    return {};
+  }
+  const py::gil_scoped_acquire gil;
+  if (python_place == nullptr) {
+    return {};
+  }
+  const auto both = py::cast<std::pair<std::string, std::string>>((*python_place)());
+  return {both.first, both.second};
+}
+
+void set_python_place(const py::object& place) {
+  py::object* old = python_place;
+  python_place = place.is_none() ? nullptr : new py::object(place);
+  set_place_provider(&place_of_storage);
+  delete old;
 }
 
 std::string python_location() {
@@ -73,6 +97,7 @@ void translate_kernel_exception(const std::string& operator_name) {
 }  // namespace
 
 void install_hooks(py::module_& module) {
+  module.def("set_python_place", &set_python_place);
   module.def("set_python_hooks", [](py::object raise_object, py::object frame) {
     python_raise = new py::object(std::move(raise_object));
     user_frame = new py::object(std::move(frame));

@@ -24,6 +24,7 @@ from massless._fake import (  # noqa: E402
     is_fake,
     meta_like,
 )
+from massless._plan import Plan, plan  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -31,6 +32,7 @@ __all__ = [
     "DataDependentError",
     "GuardError",
     "MasslessError",
+    "Plan",
     "SpecializationError",
     "UnsupportedOperatorError",
     "explain_ops",
@@ -40,4 +42,5 @@ __all__ = [
     "hint",
     "is_fake",
     "meta_like",
+    "plan",
 ]

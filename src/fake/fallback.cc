@@ -3,6 +3,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <string>
@@ -325,7 +326,35 @@ void climb(const Call& call) {
   no_answer(call, "no rule and no meta kernel");
 }
 
-void fake_fallback(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+bool holds_tensor(const c10::TypePtr& type) {
+  std::vector<c10::TypePtr> open{type};
+  while (!open.empty()) {
+    const c10::TypePtr item = std::move(open.back());
+    open.pop_back();
+    if (item->kind() == c10::TypeKind::TensorType || item->kind() == c10::TypeKind::AnyType ||
+        item->kind() == c10::TypeKind::StorageType) {
+      return true;
+    }
+    const auto contained = item->containedTypes();
+    open.insert(open.end(), contained.begin(), contained.end());
+  }
+  return false;
+}
+
+// Operators that neither take nor give tensors (the profiler's marks) are none of our business.
+bool touches_tensors(const OperatorHandle& op) {
+  const auto holds = [](const c10::Argument& a) { return holds_tensor(a.real_type()); };
+  const auto& schema = op.schema();
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(), holds) ||
+         std::any_of(schema.returns().begin(), schema.returns().end(), holds);
+}
+
+void fake_fallback(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  if (!touches_tensors(op)) {
+    op.redispatchBoxed(
+        keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, DispatchKey::Fake), stack);
+    return;
+  }
   const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
   const Call call{op, stack, Stack(arguments.begin(), arguments.end())};
   if (only_meta_tensors(call.arguments)) {

@@ -30,14 +30,14 @@ struct FakeTensorImpl final : c10::TensorImpl {
     if (in_python) {  // the copy is Python's to make
       auto made =
           TensorImpl::shallow_copy_and_detach(std::forward<VersionCounter>(version), allow_change);
-      remember_device(made.get());
+      sync_device(made.get());
       return made;
     }
     auto made = c10::make_intrusive<FakeTensorImpl>(c10::Storage(storage_), key_set_, data_type_);
     copy_tensor_metadata(this, made.get(), std::forward<VersionCounter>(version), allow_change);
     made->refresh_numel();
     made->refresh_contiguous();
-    remember_device(made.get());
+    sync_device(made.get());
     return made;
   }
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version,
@@ -53,12 +53,10 @@ struct FakeTensorImpl final : c10::TensorImpl {
     set_custom_device(is_fake());
   }
   // `set_custom_device` is protected; the pointer to member reaches it on any TensorImpl.
-  static void remember_device(TensorImpl* impl) {
+  static void sync_device(TensorImpl* impl) {
     constexpr auto set =
         static_cast<void (TensorImpl::*)(bool)>(&FakeTensorImpl::set_custom_device);
-    if (impl->is_fake()) {
-      (impl->*set)(true);
-    }
+    (impl->*set)(impl->is_fake());
   }
 };
 
@@ -241,6 +239,8 @@ at::Tensor adopt_meta(const at::Tensor& meta, c10::Device device) {
   }
   return fake;
 }
+
+void sync_custom_device(c10::TensorImpl* impl) { FakeTensorImpl::sync_device(impl); }
 
 struct FakeConverter::Memo {
   // The originals are kept alive, so that their addresses stay theirs.
