@@ -1,0 +1,275 @@
+#include "rules/iterator.h"
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/TypeProperties.h>
+
+#include <numeric>
+#include <utility>
+
+namespace massless {
+namespace {
+
+using c10::SymInt;
+using c10::SymIntArrayRef;
+using Order = c10::SmallVector<std::size_t, 6>;
+
+// One operand as it is iterated over: broadcast dimensions have stride 0.
+struct Operand {
+  SymIntArrayRef sizes;
+  SymDimVector strides;
+  bool contiguous;
+  bool channels_last;
+  bool dense;
+};
+
+bool strides_are(SymIntArrayRef sizes, SymIntArrayRef strides, SymIntArrayRef expected) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != 1 && strides[i] != expected[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Operand as_is(const at::Tensor& t) {
+  const c10::TensorImpl* impl = t.unsafeGetTensorImpl();
+  const auto strides = t.sym_strides();
+  return {t.sym_sizes(), SymDimVector(strides.begin(), strides.end()),
+          TORCH_GUARD_OR_FALSE(impl->sym_is_contiguous(c10::MemoryFormat::Contiguous)),
+          TORCH_GUARD_OR_FALSE(impl->sym_is_contiguous(c10::MemoryFormat::ChannelsLast)),
+          impl->is_non_overlapping_and_dense_or_false()};
+}
+
+// The copy in another dtype: `to` keeps the strides of a dense tensor only.
+Operand converted(const at::Tensor& t) {
+  Operand operand = as_is(t);
+  if (operand.dense) {
+    return operand;
+  }
+  operand.strides = dense_strides(operand.sizes, operand.strides);
+  operand.dense = true;
+  operand.contiguous = t.sym_numel() == 0 || strides_are(operand.sizes, operand.strides,
+                                                         contiguous_strides(operand.sizes));
+  operand.channels_last =
+      operand.sizes.size() == 4 &&
+      strides_are(operand.sizes, operand.strides,
+                  strides_of_format(operand.sizes, c10::MemoryFormat::ChannelsLast));
+  return operand;
+}
+
+void broadcast_strides(Operand& operand, SymIntArrayRef shape) {
+  const std::size_t missing = shape.size() - operand.sizes.size();
+  SymDimVector strides(shape.size(), SymInt(0));
+  for (std::size_t i = 0; i < operand.sizes.size(); ++i) {
+    if (!(operand.sizes[i] == 1 && shape[missing + i] != 1)) {
+      strides[missing + i] = std::move(operand.strides[i]);
+    }
+  }
+  operand.strides = std::move(strides);
+}
+
+// 1: dim0 goes behind dim1; -1: it stays before it; 0: cannot be said. The first operand that has
+// an opinion decides; a stride of 0 (broadcast) has none.
+int compare_dims(SymIntArrayRef shape, c10::ArrayRef<SymIntArrayRef> strides, std::size_t dim0,
+                 std::size_t dim1) {
+  for (const SymIntArrayRef& of : strides) {
+    const SymInt& stride0 = of[dim0];
+    const SymInt& stride1 = of[dim1];
+    if (stride0 == 0 || stride1 == 0) {
+      continue;
+    }
+    if (stride0 < stride1) {
+      return -1;
+    }
+    if (stride0 > stride1) {
+      return 1;
+    }
+    if (shape[dim0] > shape[dim1]) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+// The dimensions from the fastest moving one on: an insertion sort, since the comparison is no
+// strict order and ATen's result depends on how it is asked.
+Order iteration_order(SymIntArrayRef shape, c10::ArrayRef<SymIntArrayRef> strides) {
+  Order order(shape.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    std::size_t at = i;
+    for (std::size_t j = i; j-- > 0;) {
+      const int comparison = compare_dims(shape, strides, order[j], order[at]);
+      if (comparison > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      } else if (comparison < 0) {
+        break;
+      }
+    }
+  }
+  return order;
+}
+
+SymDimVector strides_in_order(SymIntArrayRef shape, const Order& order) {
+  bool contiguous = true;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    contiguous = contiguous && order[i] == order.size() - 1 - i;
+  }
+  if (contiguous) {
+    return contiguous_strides(shape);
+  }
+  SymDimVector strides(shape.size());
+  SymInt step = 1;
+  for (const std::size_t dim : order) {
+    strides[dim] = step;
+    step = step * shape[dim];  // a size of 0 makes the outer strides 0, in ATen as well
+  }
+  return strides;
+}
+
+SymDimVector output_strides(c10::SmallVector<Operand, 4>& operands, SymIntArrayRef shape,
+                            bool same_shape) {
+  const auto all_of = [&](bool Operand::*flag) {
+    return std::all_of(operands.begin(), operands.end(),
+                       [&](const Operand& operand) { return operand.*flag; });
+  };
+  if (same_shape && all_of(&Operand::contiguous)) {
+    return contiguous_strides(shape);
+  }
+  if (same_shape && all_of(&Operand::channels_last)) {
+    return strides_of_format(shape, c10::MemoryFormat::ChannelsLast);
+  }
+  if (same_shape && all_of(&Operand::dense) &&
+      std::all_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+        return SymIntArrayRef(operand.strides).equals(operands[0].strides);
+      })) {
+    return operands[0].strides;
+  }
+  c10::SmallVector<SymIntArrayRef, 4> strides;
+  for (Operand& operand : operands) {
+    broadcast_strides(operand, shape);
+    strides.emplace_back(operand.strides);
+  }
+  return strides_in_order(shape, iteration_order(shape, strides));
+}
+
+void check_cast(c10::ScalarType from, c10::ScalarType to, OutCast cast) {
+  if (cast == OutCast::safe) {
+    TORCH_CHECK(c10::canCast(from, to), "result type ", from,
+                " can't be cast to the desired output type ", to);
+  } else if (cast == OutCast::same) {
+    TORCH_CHECK(from == to, "Found dtype ", to, " but expected ", from);
+  }
+}
+
+void check_out_device(const at::Tensor& out, const TensorSpec& spec) {
+  const c10::Device device = normalize_device(out.device());
+  TORCH_CHECK(device == spec.device, "Expected all tensors to be on the same device, but found at ",
+              "least two devices, ", spec.device, " and ", device, "!");
+}
+
+}  // namespace
+
+void unsupported_dtype(const char* name, c10::ScalarType dtype) {
+  TORCH_CHECK(false, "\"", name, "\" not implemented for '", c10::toString(dtype), "'");
+}
+
+SymDimVector dense_strides(SymIntArrayRef sizes, SymIntArrayRef strides) {
+  SymDimVector dense(sizes.size());
+  SymInt step = 1;
+  for (const std::size_t dim : iteration_order(sizes, {strides})) {
+    dense[dim] = step;
+    step = step * sizes[dim].max(1);
+  }
+  return dense;
+}
+
+namespace detail {
+
+c10::ScalarType promoted_dtype(Operands tensors, const at::Scalar* number) {
+  at::native::ResultTypeState state;
+  bool alike = number == nullptr;
+  bool scalars = true;
+  for (const at::Tensor* t : tensors) {
+    alike = alike && t->scalar_type() == tensors[0]->scalar_type();
+    scalars = scalars && t->dim() == 0;
+    state = at::native::update_result_type_state(*t, state);
+  }
+  // Operands of one dtype are not promoted, unless all are 0-dim (wrapped numbers).
+  if (alike && !scalars) {
+    return tensors[0]->scalar_type();
+  }
+  if (number != nullptr) {
+    state = at::native::update_result_type_state(*number, state);
+  }
+  return at::native::result_type(state);
+}
+
+TensorSpec general_geometry(Operands tensors, bool with_number, c10::ScalarType compute,
+                            c10::Device device) {
+  const auto first = tensors[0]->sym_sizes();
+  SymDimVector shape(first.begin(), first.end());
+  bool same_shape = !with_number || first.empty();
+  for (const at::Tensor* t : tensors.slice(1)) {
+    const auto sizes = t->sym_sizes();
+    if (!sizes.equals(shape)) {
+      same_shape = false;
+      shape = at::infer_size_symdimvector(shape, sizes);
+    }
+  }
+  c10::SmallVector<Operand, 4> operands;
+  for (const at::Tensor* t : tensors) {
+    const bool copied = device.is_cpu() && t->scalar_type() != compute;
+    operands.push_back(copied ? converted(*t) : as_is(*t));
+  }
+  SymDimVector strides = output_strides(operands, shape, same_shape);
+  return {std::move(shape), std::move(strides), compute, device};
+}
+
+void write_inplace(const at::Tensor& self, const TensorSpec& spec, OutCast cast) {
+  at::assert_no_internal_overlap(self);
+  TORCH_CHECK(self.sym_sizes().equals(spec.sizes), "output with shape ", self.sym_sizes(),
+              " doesn't match the broadcast shape ", SymIntArrayRef(spec.sizes));
+  check_out_device(self, spec);
+  check_cast(spec.dtype, self.scalar_type(), cast);
+}
+
+void write_result(const at::Tensor& out, const TensorSpec& spec, OutCast cast, bool is_input) {
+  if (is_input) {
+    write_inplace(out, spec, cast);
+    return;
+  }
+  at::assert_no_internal_overlap(out);
+  check_out_device(out, spec);
+  check_cast(spec.dtype, out.scalar_type(), cast);
+  // The check warns about an output that is resized though it has elements.
+  if (at::native::resize_output_check_symint(out, spec.sizes)) {
+    set_geometry(out, spec.sizes, spec.strides, out.sym_storage_offset());
+  }
+}
+
+void check_partial_overlap(const at::Tensor& written, const at::Tensor& read) {
+  if (!written.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false() ||
+      !read.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false() ||
+      written.sym_numel() == 0 || read.sym_numel() == 0) {
+    return;  // ATen does not look closer, either
+  }
+  const auto span = [](const at::Tensor& t) {
+    const SymInt begin = t.sym_storage_offset() * t.element_size();
+    return std::pair(begin, begin + t.sym_numel() * t.element_size());
+  };
+  const auto [begin, end] = span(written);
+  const auto [read_begin, read_end] = span(read);
+  const bool full =
+      begin == read_begin && end == read_end && written.sym_strides().equals(read.sym_strides());
+  TORCH_CHECK(full || end <= read_begin || read_end <= begin,
+              "unsupported operation: some elements of the input tensor and the written-to tensor "
+              "refer to a single memory location. Please clone() the tensor before performing the "
+              "operation.");
+}
+
+}  // namespace detail
+}  // namespace massless
