@@ -58,6 +58,7 @@ class Job:
     dtype: torch.dtype
     optimizer_name: str | None
     device: str
+    where: str
     inputs: dict[str, str]
 
     @property
@@ -150,6 +151,7 @@ def job(
         dtype=_main_dtype(model),
         optimizer_name=optimizer if task == "train" else None,
         device=device,
+        where=where,
         inputs={k: _described(v) for k, v in inputs.items()},
     )
 

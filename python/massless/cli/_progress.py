@@ -1,0 +1,70 @@
+"""What a long run says meanwhile, on stderr: a moving bar on a terminal, now and then a line elsewhere."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+FIRST_LINE = 2.0
+LINE_EVERY = 10.0
+
+
+class Meanwhile:
+    """`with Meanwhile() as say: say.phase("building"); plan(_progress=say.count)`.
+
+    A run that ends within 2 seconds writes no line to what is not a terminal.
+    """
+
+    def __init__(self, console: Console | None = None, clock: Callable[[], float] = time.monotonic):
+        self._console = console or Console(stderr=True)
+        self._clock = clock
+        self._lock = threading.Lock()  # autograd's device thread counts, too
+        self._what = ""
+        self._bar: Progress | None = None
+        self._task = None
+
+    def __enter__(self) -> "Meanwhile":
+        self._next_line = self._clock() + FIRST_LINE
+        if self._console.is_terminal:
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                TextColumn("{task.fields[done]}"),
+                TimeElapsedColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task("", total=None, done="")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def phase(self, what: str) -> None:
+        """Names what goes on now."""
+        self._what = what
+        if self._bar is not None:
+            self._bar.update(self._task, description=what, done="")
+        self._line("")
+
+    def count(self, done: int) -> None:
+        """So many tensors were made so far."""
+        text = f"{done:,} tensors"
+        if self._bar is not None:
+            self._bar.update(self._task, done=text)
+        self._line(text)
+
+    def _line(self, text: str) -> None:
+        if self._bar is not None:
+            return
+        with self._lock:
+            if self._clock() < self._next_line:
+                return
+            self._next_line = self._clock() + LINE_EVERY
+        words = [self._what, text] if text else [self._what]
+        self._console.print(f"massless: {', '.join(words)} ...", highlight=False, markup=False)
