@@ -56,6 +56,7 @@ py::list reports() {
 
 std::optional<at::Tensor> known_value_or_none(const at::Tensor& t) {
   at::Tensor value = known_value(t);
+  const RealScope real;
   return value.defined() ? std::optional<at::Tensor>(value.clone()) : std::nullopt;
 }
 
@@ -69,10 +70,10 @@ void bind_fakes(py::module_& m) {
       .def("convert", [](FakeConverter& self, const at::Tensor& t,
                          std::optional<c10::Device> device) { return self.convert(t, {device}); });
   py::class_<Impersonation>(m, "Impersonation")
-      .def(py::init([](const at::Tensor& target, const at::Tensor& fake,
-                       std::optional<at::Tensor> grad) {
-        return Impersonation(target, fake, grad.value_or(at::Tensor()));
-      }))
+      .def(py::init(
+          [](const at::Tensor& target, const at::Tensor& fake, std::optional<at::Tensor> grad) {
+            return Impersonation(target, fake, grad.value_or(at::Tensor()));
+          }))
       .def("restore", &Impersonation::restore);
   m.def("is_fake", &is_fake);
   m.def("meta_like", &meta_like);

@@ -1,6 +1,7 @@
 """Fakes: the mode, conversions of real tensors, and what answered which operator."""
 
 import contextlib
+import threading
 from collections.abc import Iterator
 
 import torch
@@ -9,6 +10,13 @@ from torch.utils import _pytree as pytree
 from massless import _C, _patches
 
 is_fake = _C.is_fake
+_thread = threading.local()  # .modes: the open ones of this thread, innermost last
+
+
+def _open_modes() -> list[tuple["fake_mode", _C.OpenMode]]:
+    if not hasattr(_thread, "modes"):
+        _thread.modes = []
+    return _thread.modes
 
 
 class fake_mode(contextlib.ContextDecorator):  # noqa: N801 - public name of the API
@@ -26,7 +34,6 @@ class fake_mode(contextlib.ContextDecorator):  # noqa: N801 - public name of the
         self._device = None if device is None else torch.device(device)
         self._known_values = known_values
         self._ledger = _ledger
-        self._open: list[_C.OpenMode] = []
 
     def __enter__(self):
         mode = _C.OpenMode(self._device, self._known_values, self._ledger)
@@ -36,12 +43,21 @@ class fake_mode(contextlib.ContextDecorator):  # noqa: N801 - public name of the
         except BaseException:
             _patches.exit()
             raise
-        self._open.append(mode)
+        _open_modes().append((self, mode))
         return self
 
     def __exit__(self, *exception) -> None:
-        self._open.pop().exit()
+        modes = _open_modes()
+        if not modes or modes[-1][0] is not self:
+            _C.raise_error("bad_argument", self._misuse(modes), "fake_mode")
+        _, mode = modes.pop()
+        mode.exit()
         _patches.exit()
+
+    def _misuse(self, modes: list) -> str:
+        if any(owner is self for owner, _ in modes):
+            return "a fake mode was closed before a later one inside it"
+        return "a fake mode was closed that was not opened on this thread, or is closed already"
 
 
 @contextlib.contextmanager

@@ -56,7 +56,7 @@ void guard_gradient(const at::Tensor& real) {
   node->add_pre_hook(std::make_unique<RefuseFakeGradient>());
 }
 
-void check_written(const at::Tensor& t, const std::string& argument) {
+void check_written(const at::Tensor& t, const std::string& argument, const std::string& op) {
   const char* what = nullptr;
   if (!is_fake(t)) {
     what = t.device().is_meta() ? nullptr : "a real tensor";
@@ -65,8 +65,10 @@ void check_written(const at::Tensor& t, const std::string& argument) {
     what = "a view of a real tensor";
   }
   if (what != nullptr) {
-    raise(ErrorCode::real_write, "the argument '" + argument + "', which is written, is " + what +
-                                     " of shape " + c10::str(t.sym_sizes()));
+    raise(ErrorCode::real_write,
+          "the argument '" + argument + "', which is written, is " + what + " of shape " +
+              c10::str(t.sym_sizes()),
+          op);
   }
 }
 
@@ -91,7 +93,7 @@ void check_real_arguments(const c10::OperatorHandle& op, c10::ArrayRef<c10::IVal
     const bool written = alias != nullptr && alias->isWrite();
     for_each_tensor(arguments[i], [&](const at::Tensor& t) {
       if (written) {
-        check_written(t, schema.arguments()[i].name());
+        check_written(t, schema.arguments()[i].name(), c10::str(op.operator_name()));
       } else if (!is_fake(t) && !t.unsafeGetTensorImpl()->is_wrapped_number()) {
         guard_gradient(t);
       }

@@ -83,6 +83,20 @@ void set_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes, c10::SymIntArra
 
 bool is_zero(const c10::SymInt& n) { return TORCH_GUARD_OR_FALSE(n.sym_eq(0)); }
 
+// A meta tensor without key or token of ours.
+at::Tensor plain_meta(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
+                      const c10::SymInt& offset, c10::ScalarType dtype, const c10::SymInt& nbytes) {
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), nbytes,
+      c10::DataPtr(nullptr, c10::Device(c10::DeviceType::Meta)), c10::GetAllocator(c10::kMeta),
+      true);
+  auto impl = c10::make_intrusive<c10::TensorImpl>(c10::Storage(std::move(storage)),
+                                                   c10::DispatchKeySet(c10::DispatchKey::Meta),
+                                                   c10::scalarTypeToTypeMeta(dtype));
+  set_sizes(impl.get(), sizes, strides, offset);
+  return at::Tensor(std::move(impl));
+}
+
 void copy_bits(const at::Tensor& from, c10::TensorImpl* to) {
   if (from.is_conj()) {
     to->_set_conj(true);
@@ -169,6 +183,10 @@ at::Tensor make_fake_over(c10::Storage storage, c10::SymIntArrayRef sizes,
 
 at::Tensor make_fake(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, c10::ScalarType dtype,
                      c10::Device device) {
+  if (device.is_meta()) {  // asked for by the user: no fake of ours
+    return plain_meta(sizes, strides, 0, dtype,
+                      storage_nbytes(sizes, strides, 0, c10::elementSize(dtype)));
+  }
   const auto nbytes = storage_nbytes(sizes, strides, 0, c10::elementSize(dtype));
   return make_fake_over(new_storage(nbytes, device), sizes, strides, 0, dtype, device);
 }
@@ -226,6 +244,9 @@ void set_storage(const at::Tensor& fake, c10::Storage storage) {
 }
 
 at::Tensor adopt_meta(const at::Tensor& meta, c10::Device device) {
+  if (device.is_meta()) {
+    return meta;
+  }
   if (meta.layout() != c10::kStrided) {
     raise(ErrorCode::unsupported_value,
           "the result has the layout " + c10::str(meta.layout()) + ", which fakes do not have");
@@ -284,15 +305,9 @@ at::Tensor fake_like(const at::Tensor& t, const FakeLikeOptions& options) {
 }
 
 at::Tensor meta_like(const at::Tensor& t) {
-  auto storage = c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), t.storage().sym_nbytes(),
-      c10::DataPtr(nullptr, c10::Device(c10::DeviceType::Meta)), c10::GetAllocator(c10::kMeta),
-      true);
-  auto impl = c10::make_intrusive<c10::TensorImpl>(
-      c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::Meta), t.dtype());
-  set_sizes(impl.get(), t.sym_sizes(), t.sym_strides(), t.sym_storage_offset());
-  copy_bits(t, impl.get());
-  at::Tensor meta(std::move(impl));
+  at::Tensor meta = plain_meta(t.sym_sizes(), t.sym_strides(), t.sym_storage_offset(),
+                               t.scalar_type(), t.storage().sym_nbytes());
+  copy_bits(t, meta.unsafeGetTensorImpl());
   if (t.requires_grad()) {
     meta.requires_grad_(true);
   }

@@ -1,0 +1,33 @@
+"""The autograd engine over fakes."""
+
+import torch
+
+from massless import _C
+
+_CUDA = torch.device("cuda", 0)
+
+
+def install() -> None:
+    """Every backward from Python goes through the engine object that we put here."""
+    torch.autograd.Variable._execution_engine = _Engine()
+
+
+class _Engine(torch._C._ImperativeEngine):
+    """The imperative engine; over fakes, formulas that make tensors make fakes, and the threads
+    and hooks that a fake device needs are there before the backward starts."""
+
+    def run_backward(self, tensors, *args, **kwargs):
+        roots = [t for t in tensors if isinstance(t, torch.Tensor) and _C.is_fake(t)]
+        if not roots:
+            return super().run_backward(tensors, *args, **kwargs)
+        _prepare(roots)
+        with _C.FakeKeyOn():
+            return super().run_backward(tensors, *args, **kwargs)
+
+
+def _prepare(roots: list[torch.Tensor]) -> None:
+    for t in roots:
+        if t.device.type != "cpu":
+            _C.require_backward_support(t.device)
+    if _C.fake_devices_in_use() and _C.accelerator_report()[1]:
+        _C.require_backward_support(_CUDA)
