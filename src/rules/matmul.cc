@@ -17,7 +17,7 @@ using at::Scalar;
 using at::Tensor;
 
 // The CPU kernels have no code for bool, but return early where there is nothing to write.
-void check_product_dtype(std::string_view kernel, const Tensor& t, const c10::SymInt& numel) {
+void check_product_dtype(const char* kernel, const Tensor& t, const c10::SymInt& numel) {
   if (is_bool(t) && t.device().is_cpu() && !known_zero(numel)) {
     unsupported_dtype(kernel, t.scalar_type());
   }
@@ -76,7 +76,7 @@ SymDimVector batched_sizes(const Tensor& batch1, const Tensor& batch2) {
 }
 
 // The dtypes are compared by the kernel, which returns early from an empty result.
-TensorSpec batched_spec(std::string_view kernel, const Tensor& batch1, const Tensor& batch2,
+TensorSpec batched_spec(const char* kernel, const Tensor& batch1, const Tensor& batch2,
                         SymDimVector sizes, c10::Device device) {
   const c10::SymInt numel = sizes[0] * sizes[1] * sizes[2];
   TORCH_CHECK(batch1.scalar_type() == batch2.scalar_type() || known_zero(numel),

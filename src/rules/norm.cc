@@ -55,7 +55,7 @@ c10::ScalarType parameter_type(const Tensor& input, std::initializer_list<Tensor
   return type;
 }
 
-void check_floating(std::string_view kernel, const Tensor& input) {
+void check_floating(const char* kernel, const Tensor& input) {
   if (!c10::isFloatingType(input.scalar_type()) && !known_zero(input.sym_numel())) {
     unsupported_dtype(kernel, input.scalar_type());
   }

@@ -2,53 +2,7 @@
 
 #include <ATen/MemoryOverlap.h>
 
-#include <utility>
-
 namespace massless {
-namespace {
-
-// Dense strides in the order of t's own, innermost first; a stride of 0 has no place of its own
-// and equal strides go by size (at::infer_dense_strides).
-SymDimVector dense_strides(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides) {
-  const std::size_t rank = sizes.size();
-  c10::SmallVector<std::size_t, 5> order(rank);
-  for (std::size_t i = 0; i < rank; ++i) {
-    order[i] = rank - 1 - i;
-  }
-  const auto compare = [&](std::size_t a, std::size_t b) {
-    if (strides[a] == 0 || strides[b] == 0) {
-      return 0;
-    }
-    if (strides[a] != strides[b]) {
-      return strides[a] < strides[b] ? -1 : 1;
-    }
-    return sizes[a] > sizes[b] ? 1 : 0;
-  };
-  for (std::size_t i = 1; i < rank; ++i) {
-    std::size_t moving = i;
-    for (std::size_t j = i; j-- > 0;) {
-      const int c = compare(order[j], order[moving]);
-      if (c > 0) {
-        std::swap(order[j], order[moving]);
-        moving = j;
-      } else if (c < 0) {
-        break;
-      }
-    }
-  }
-  SymDimVector made(rank);
-  c10::SymInt step = 1;
-  for (const std::size_t dim : order) {
-    made[dim] = step;
-    if (sizes[dim] > 1) {
-      step = step * sizes[dim];
-    }
-  }
-  return made;
-}
-
-}  // namespace
-
 void write_out_strict(const at::Tensor& out, const TensorSpec& spec) {
   TORCH_CHECK(out.scalar_type() == spec.dtype, "Expected out tensor to have dtype ",
               c10::scalarTypeToTypeMeta(spec.dtype), ", but got ", out.dtype(), " instead");
@@ -101,10 +55,6 @@ void check_expand(const at::Tensor& from, c10::SymIntArrayRef target) {
                 ") at non-singleton dimension ", lead + i, ".  Target sizes: ", target,
                 ".  Tensor sizes: ", sizes);
   }
-}
-
-void unsupported_dtype(std::string_view kernel, c10::ScalarType dtype) {
-  TORCH_CHECK(false, "\"", kernel, "\" not implemented for '", dtype, "'");
 }
 
 }  // namespace massless

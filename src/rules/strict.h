@@ -7,9 +7,9 @@
 #include <c10/core/SymIntArrayRef.h>
 
 #include <optional>
-#include <string_view>
 
 #include "fake/rule.h"
+#include "rules/iterator.h"
 
 namespace massless {
 
@@ -29,9 +29,6 @@ TensorSpec format_like_spec(const at::Tensor& t, c10::MemoryFormat format);
 
 // As `expand`: each dimension of `from`, counted from the right, is 1 or the target's.
 void check_expand(const at::Tensor& from, c10::SymIntArrayRef target);
-// The error that a kernel without code for this dtype raises (a NotImplementedError in eager,
-// which torch's own code swallows; here a RuntimeError).
-[[noreturn]] void unsupported_dtype(std::string_view kernel, c10::ScalarType dtype);
 inline bool is_bool(const at::Tensor& t) { return t.scalar_type() == c10::kBool; }
 
 // True where the size is known to be 0 without a guard.
