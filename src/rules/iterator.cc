@@ -59,6 +59,24 @@ Operand converted(const at::Tensor& t) {
   return operand;
 }
 
+// Contiguous in the strides of dimensions of size 1, too, and not empty. However such operands are
+// broadcast, none of them ever asks for another order of dimensions than the plain one.
+bool has_plain_strides(const c10::TensorImpl& impl) {
+  if (impl.has_symbolic_sizes_strides() || !impl.is_contiguous()) {
+    return false;
+  }
+  const auto sizes = impl.sym_sizes();
+  const auto strides = impl.sym_strides();
+  std::int64_t step = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (strides[i].as_int_unchecked() != step) {
+      return false;
+    }
+    step *= sizes[i].as_int_unchecked();
+  }
+  return step != 0;
+}
+
 void broadcast_strides(Operand& operand, SymIntArrayRef shape) {
   const std::size_t missing = shape.size() - operand.sizes.size();
   SymDimVector strides(shape.size(), SymInt(0));
@@ -206,6 +224,26 @@ c10::ScalarType promoted_dtype(Operands tensors, const at::Scalar* number) {
     state = at::native::update_result_type_state(*number, state);
   }
   return at::native::result_type(state);
+}
+
+std::optional<TensorSpec> plain_geometry(Operands tensors, c10::ScalarType dtype,
+                                         c10::Device device) {
+  const at::Tensor* widest = tensors[0];
+  for (const at::Tensor* t : tensors) {
+    if (!has_plain_strides(*t->unsafeGetTensorImpl())) {
+      return std::nullopt;
+    }
+    widest = t->dim() > widest->dim() ? t : widest;
+  }
+  const auto sizes = widest->sym_sizes();
+  SymDimVector shape(sizes.begin(), sizes.end());
+  for (const at::Tensor* t : tensors) {
+    if (t->dim() != 0 && !t->sym_sizes().equals(shape)) {
+      shape = at::infer_size_symdimvector(shape, t->sym_sizes());
+    }
+  }
+  SymDimVector strides = contiguous_strides(shape);
+  return TensorSpec{std::move(shape), std::move(strides), dtype, device};
 }
 
 TensorSpec general_geometry(Operands tensors, bool with_number, c10::ScalarType compute,

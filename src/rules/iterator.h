@@ -68,6 +68,9 @@ namespace detail {
 c10::ScalarType promoted_dtype(Operands tensors, const at::Scalar* number);
 TensorSpec general_geometry(Operands tensors, bool with_number, c10::ScalarType compute,
                             c10::Device device);
+// The same where every stride is the plain one; nullopt where one is not.
+std::optional<TensorSpec> plain_geometry(Operands tensors, c10::ScalarType dtype,
+                                         c10::Device device);
 }  // namespace detail
 
 // TensorIterator's common dtype; `number` takes part as a wrapped number does.
@@ -135,9 +138,12 @@ inline bool all_plain(Operands tensors) {
 inline TensorSpec iterate(Operands tensors, bool with_number, c10::ScalarType compute,
                           c10::ScalarType result) {
   const c10::Device device = operands_device(tensors);
-  if (C10_LIKELY(all_plain(tensors))) {
+  if (C10_LIKELY(all_plain(tensors) && !(with_number && tensors[0]->dim() > 0))) {
     const auto sizes = tensors[0]->sym_sizes();
     return {SymDimVector(sizes.begin(), sizes.end()), contiguous_strides(sizes), result, device};
+  }
+  if (auto spec = detail::plain_geometry(tensors, result, device)) {
+    return std::move(*spec);
   }
   TensorSpec spec = detail::general_geometry(tensors, with_number, compute, device);
   spec.dtype = result;

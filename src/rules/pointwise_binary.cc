@@ -95,6 +95,25 @@ TensorSpec rsub_number(const Tensor& self, const Scalar& other, const Scalar& al
 
 // div with a rounding mode.
 
+// The CPU's integer kernels raise where they meet a divisor of 0, which only a number shows here.
+TensorSpec check_divisor(TensorSpec spec, const Tensor& self, const Scalar& divisor) {
+  TORCH_CHECK(!(c10::isIntegralType(spec.dtype, true) && spec.device.is_cpu() && divisor.equal(0) &&
+                self.sym_numel() != 0),
+              "ZeroDivisionError");
+  return spec;
+}
+template <OpName name>
+TensorSpec modulo_number(const Tensor& self, const Scalar& other) {
+  return check_divisor(tensor_number<name, Result::common, dtypes::real>(self, other), self, other);
+}
+template <OpName name>
+void modulo_rules(torch::Library& m) {
+  three_forms<name + OpName(".Tensor"), name + OpName("_.Tensor"), name + OpName(".Tensor_out"),
+              tensors<name, Result::common, dtypes::real>>(m);
+  three_forms<name + OpName(".Scalar"), name + OpName("_.Scalar"), name + OpName(".Scalar_out"),
+              modulo_number<name>>(m);
+}
+
 Binary division(std::optional<std::string_view> mode) {
   if (!mode) {
     return {Result::promoted, dtypes::any_number, "div"};
@@ -109,7 +128,7 @@ TensorSpec div_mode(const Tensor& self, const Tensor& other, std::optional<std::
 }
 TensorSpec div_mode_number(const Tensor& self, const Scalar& other,
                            std::optional<std::string_view> mode) {
-  return binary_spec(division(mode), operands(self), &other);
+  return check_divisor(binary_spec(division(mode), operands(self), &other), self, other);
 }
 
 // maximum and the like say that they refuse complex numbers.
@@ -154,6 +173,13 @@ template <OpName name, Result result, DtypeSet set, OutCast cast = OutCast::safe
 void number_rules(torch::Library& m) {
   three_forms<name + OpName(".Scalar"), name + OpName("_.Scalar"), name + OpName(".Scalar_out"),
               tensor_number<name, result, set>, cast>(m);
+}
+
+// Where the out= form is generated it wants the exact dtype and is a composite over the others.
+template <OpName name, Result result, DtypeSet set>
+void number_rules_no_out(torch::Library& m) {
+  rule<name + OpName(".Scalar"), functional<tensor_number<name, result, set>>>(m);
+  rule<name + OpName("_.Scalar"), iter_inplace<tensor_number<name, result, set>>>(m);
 }
 
 template <OpName name, DtypeSet set>
@@ -206,27 +232,28 @@ void plain_rules_inplace(torch::Library& m) {
 
 MASSLESS_RULES(m) {
   three_forms<"add.Tensor", "add_.Tensor", "add.out", add>(m);
-  three_forms<"add.Scalar", "add_.Scalar", "add.Scalar_out", add_number>(m);
+  rule<"add.Scalar", functional<add_number>>(m);
+  rule<"add_.Scalar", iter_inplace<add_number>>(m);
   three_forms<"sub.Tensor", "sub_.Tensor", "sub.out", sub>(m);
-  three_forms<"sub.Scalar", "sub_.Scalar", "sub.Scalar_out", sub_number>(m);
-  two_forms<"rsub.Tensor", "rsub.Tensor_out", rsub>(m);
-  two_forms<"rsub.Scalar", "rsub.Scalar_out", rsub_number>(m);
+  rule<"sub.Scalar", functional<sub_number>>(m);
+  rule<"sub_.Scalar", iter_inplace<sub_number>>(m);
+  rule<"rsub.Tensor", functional<rsub>>(m);
+  rule<"rsub.Scalar", functional<rsub_number>>(m);
   three_forms<"mul.Tensor", "mul_.Tensor", "mul.out", tensors<"mul", Result::common, kMul>>(m);
-  number_rules<"mul", Result::common, kMul>(m);
+  number_rules_no_out<"mul", Result::common, kMul>(m);
   constexpr auto promoted = Result::promoted;
   three_forms<"div.Tensor", "div_.Tensor", "div.out", tensors<"div", promoted, dtypes::any_number>>(
       m);
-  number_rules<"div", promoted, dtypes::any_number>(m);
+  number_rules_no_out<"div", promoted, dtypes::any_number>(m);
   three_forms<"div.Tensor_mode", "div_.Tensor_mode", "div.out_mode", div_mode>(m);
-  three_forms<"div.Scalar_mode", "div_.Scalar_mode", "div.Scalar_mode_out", div_mode_number>(m);
+  rule<"div.Scalar_mode", functional<div_mode_number>>(m);
+  rule<"div_.Scalar_mode", iter_inplace<div_mode_number>>(m);
   three_forms<"floor_divide", "floor_divide_.Tensor", "floor_divide.out",
               tensors<"floor_divide", Result::common, dtypes::real>>(m);
-  tensor_rules<"remainder", Result::common, dtypes::real>(m);
-  number_rules<"remainder", Result::common, dtypes::real>(m);
+  modulo_rules<"remainder">(m);
   rule<"remainder.Scalar_Tensor",
        functional<number_tensor<"remainder", Result::common, dtypes::real>>>(m);
-  tensor_rules<"fmod", Result::common, dtypes::real>(m);
-  number_rules<"fmod", Result::common, dtypes::real>(m);
+  modulo_rules<"fmod">(m);
   three_forms<"pow.Tensor_Tensor", "pow_.Tensor", "pow.Tensor_Tensor_out",
               tensors<"pow", Result::common, dtypes::number>>(m);
   three_forms<"pow.Tensor_Scalar", "pow_.Scalar", "pow.Tensor_Scalar_out", pow_number,

@@ -53,11 +53,15 @@ void same_rules(torch::Library& m) {
       m);
 }
 
-// The magnitude of a complex tensor is made as a complex tensor and copied into a fresh real one,
-// which was never strided like the input.
+// The magnitude of a complex tensor is copied into a fresh real one that is made like the input.
 TensorSpec value_of_complex(const Tensor& self) {
-  const auto dtype = c10::toRealValueType(self.scalar_type());
-  return contiguous_spec(self.sym_sizes(), dtype, operands_device(operands(self)));
+  const auto sizes = self.sym_sizes();
+  const auto strides = self.sym_strides();
+  return {SymDimVector(sizes.begin(), sizes.end()),
+          self.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false()
+              ? SymDimVector(strides.begin(), strides.end())
+              : dense_strides(sizes, strides),
+          c10::toRealValueType(self.scalar_type()), operands_device(operands(self))};
 }
 
 TensorSpec abs_spec(const Tensor& self) {
@@ -68,16 +72,17 @@ TensorSpec angle_spec(const Tensor& self) {
   return self.is_complex() ? value_of_complex(self) : float_unary(self, dtypes::any_real, "angle");
 }
 
-// An output may take a complex result where it is complex itself.
+// An output takes a complex result where it is complex itself, and else a contiguous copy.
 template <auto spec>
 Tensor& complex_to_real_out(const Tensor& self, Tensor& out) {
   TensorSpec result = spec(self);
-  if (self.is_complex() && out.is_complex()) {
-    result = same_unary(self, dtypes::number, "abs");
+  if (self.is_complex()) {
+    result = out.is_complex() ? same_unary(self, dtypes::number, "abs")
+                              : contiguous_spec(self.sym_sizes(), result.dtype, result.device);
   }
-  const bool promotes = self.is_complex() || spec != &abs_spec;
+  const bool same = !self.is_complex() && spec == &abs_spec;
   detail::check_overlap(out, self);
-  detail::write_result(out, result, promotes ? OutCast::safe : OutCast::same, out.is_same(self));
+  detail::write_result(out, result, same ? OutCast::same : OutCast::safe, out.is_same(self));
   return out;
 }
 
