@@ -57,6 +57,9 @@ bool only_meta_tensors(c10::ArrayRef<c10::IValue> arguments) {
   bool any = false;
   bool only = true;
   for (const c10::IValue& argument : arguments) {
+    if (argument.isDevice() && !argument.toDevice().is_meta()) {
+      return false;  // the result is no meta tensor
+    }
     for_each_tensor(argument, [&](const at::Tensor& t) {
       if (t.unsafeGetTensorImpl()->is_wrapped_number()) {
         return;
