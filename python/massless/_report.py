@@ -62,7 +62,7 @@ def group_rows(rows: Iterable[Any], n: int | None = None) -> list[Group]:
     """
     groups: dict[tuple[str, ...], Group] = {}
     for row in rows:
-        name = re.sub(r"(?<![^.])\d+(?![^.])", "*", row.name or row.module)
+        name = re.sub(r"(?<=\.)\d+(?![^.])", "*", row.name or row.module)
         location = "" if row.name else row.location
         # A parameter is known by its name; who made it (an `empty`) says nothing.
         operator = "" if row.name else row.operator
@@ -108,6 +108,7 @@ def kinds_over_time(plan: Any) -> tuple[list[int], dict[str, list[int]]]:
 
 def _figure(plan: Any, title: str):
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     times, series = kinds_over_time(plan)
     figure = Figure(figsize=(10.5, 4.2), layout="constrained")
@@ -118,10 +119,11 @@ def _figure(plan: Any, title: str):
         layers = [[b / scale for b in series[k]] for k in shown]
         colors = [COLORS[k] for k in shown]
         labels = [kind_label(k) for k in shown]
-        axes.stackplot(times, layers, labels=labels, colors=colors, linewidth=0)
+        axes.stackplot(times, layers, labels=labels, colors=colors, linewidth=0, step="post")
         axes.set_xlim(times[0], max(times[-1], times[0] + 1))
         _mark_peak(axes, plan, scale)
     axes.set_ylim(0, max(int(plan.peak) / scale, 1e-9) * 1.16)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("storage events, in the order of the program")
     axes.set_ylabel(f"live {unit}")
     axes.set_title(title, loc="left", fontsize=11)

@@ -25,7 +25,7 @@ def test_rows_of_repeated_layers_are_one_group(plan):
     assert groups[1].location.endswith("model.py:12 in forward")
 
 
-@pytest.mark.parametrize("name", ["conv2d.weight", "gpt2.wte", "v1"])
+@pytest.mark.parametrize("name", ["conv2d.weight", "gpt2.wte", "v1", "0.weight", "a.b2.c"])
 def test_digits_inside_a_name_are_kept(name):
     row = massless._plan.Held(1, "parameter", name, "", "", "")
     assert _report.group_rows([row])[0].name == name

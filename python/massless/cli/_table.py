@@ -32,7 +32,7 @@ def print_plan(console: Console, job: Job, plan: Any, top: int, budget: dict | N
     console.print(_kinds(plan))
     console.print()
     for label, text in _lines(plan):
-        console.print(Text.assemble((f"{label:<11}", "bold"), text), soft_wrap=True)
+        console.print(Text.assemble((f"{label:<12}", "bold"), text), soft_wrap=True)
     if top:
         console.print()
         console.print(_alive(plan, top))
@@ -72,7 +72,7 @@ def _lines(plan: Any) -> list[tuple[str, str]]:
     if int(flops["backward"]):
         work += f", {count_text(int(flops['backward']))}FLOP backward"
     rows.append(("work", work))
-    rows.append(("planned in", f" {plan.seconds:.1f} s"))
+    rows.append(("planned in", f"{plan.seconds:.1f} s" if plan.seconds >= 1 else f"{plan.seconds:.2f} s"))
     return rows
 
 
@@ -84,6 +84,8 @@ def _alive(plan: Any, top: int) -> Table:
     for group in groups[:top]:
         made = [group.operator, _report.short_location(group.location)]
         where = ", ".join(part for part in made if part)
+        # An input, or an optimizer's state: held before the step began.
+        where = where or ("" if group.name else "made before the step")
         name = Text.assemble(f"{group.name}  " if group.name else "", (where, "dim"))
         table.add_row(
             bytes_text(group.bytes), str(group.count), _report.kind_label(group.kind), name
