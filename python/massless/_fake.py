@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 
 import torch
+from torch.utils import _device
 from torch.utils import _pytree as pytree
 
 from massless import _C, _patches
@@ -13,7 +14,7 @@ is_fake = _C.is_fake
 _thread = threading.local()  # .modes: the open ones of this thread, innermost last
 
 
-def _open_modes() -> list[tuple["fake_mode", _C.OpenMode]]:
+def _open_modes() -> list[tuple["fake_mode", _C.OpenMode, contextlib.AbstractContextManager]]:
     if not hasattr(_thread, "modes"):
         _thread.modes = []
     return _thread.modes
@@ -38,26 +39,37 @@ class fake_mode(contextlib.ContextDecorator):  # noqa: N801 - public name of the
     def __enter__(self):
         mode = _C.OpenMode(self._device, self._known_values, self._ledger)
         _patches.enter()
+        default = _default_device(self._device)
         try:
             mode.enter()
         except BaseException:
             _patches.exit()
             raise
-        _open_modes().append((self, mode))
+        default.__enter__()
+        _open_modes().append((self, mode, default))
         return self
 
     def __exit__(self, *exception) -> None:
         modes = _open_modes()
         if not modes or modes[-1][0] is not self:
             _C.raise_error("bad_argument", self._misuse(modes), "fake_mode")
-        _, mode = modes.pop()
+        _, mode, default = modes.pop()
+        default.__exit__(None, None, None)
         mode.exit()
         _patches.exit()
 
     def _misuse(self, modes: list) -> str:
-        if any(owner is self for owner, _ in modes):
+        if any(owner is self for owner, *_ in modes):
             return "a fake mode was closed before a later one inside it"
         return "a fake mode was closed that was not opened on this thread, or is closed already"
+
+
+def _default_device(device: torch.device | None) -> contextlib.AbstractContextManager:
+    """Python's factories name torch's own default device to the dispatcher, never none: what they
+    name is changed as `with torch.device(...)` does."""
+    if device is None or device.type == "cpu" and _device.CURRENT_DEVICE is None:
+        return contextlib.nullcontext()
+    return _device.DeviceContext(device)
 
 
 @contextlib.contextmanager

@@ -130,7 +130,7 @@ def job(
     wanted = None if dtype is None else parse_dtype(dtype)
     model, config = build(model_text, dtype=wanted, device=where)
     seq = _sequence_length(config, seq, batch)
-    with _fakes_on(where):
+    with fake_mode(device=where):
         maker = _inputs_of_transformers if config is not None else _inputs_of_module
         inputs, loss = maker(model, batch, seq, task)
         update = None
@@ -225,13 +225,6 @@ def build(
     return _build_transformers(read_config(model_text), dtype, device)
 
 
-@contextlib.contextmanager
-def _fakes_on(device: str) -> Iterator[None]:
-    """Factories give fakes; those called from Python without a device, too, are on this one."""
-    with fake_mode(device=device), torch.device(device):
-        yield
-
-
 def _is_transformers(model: torch.nn.Module) -> bool:
     # Loaded already if the model is one of its classes.
     transformers = sys.modules.get("transformers")
@@ -262,11 +255,11 @@ def _build_transformers(
         from transformers.initialization import no_init_weights
 
         try:
-            with _fakes_on(device), no_init_weights():
+            with fake_mode(device=device), no_init_weights():
                 model = model_class._from_config(
                     config, dtype=chosen, attn_implementation=_attention(model_class)
                 )
-            with _fakes_on(device):
+            with fake_mode(device=device):
                 # Suppressed with the initialisation, but part of what the model is.
                 model.tie_weights()
         except ImportError as e:
@@ -332,7 +325,7 @@ def _call_builder(model_text: str, dtype: torch.dtype | None, device: str) -> to
         builder = getattr(builder, part, None)
     if not callable(builder):
         raise InputError("MODEL", f"{module_name} has no callable {attribute}")
-    with _default_dtype(dtype), _fakes_on(device):
+    with _default_dtype(dtype), fake_mode(device=device):
         model = builder()
     if not isinstance(model, torch.nn.Module):
         raise InputError("MODEL", f"{model_text} gave a {type(model).__name__}, not an nn.Module")
