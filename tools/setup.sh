@@ -10,6 +10,7 @@ for pair in g++:g++ ccache:ccache git:git clang-format-14:clang-format-14 \
   command -v "${pair%%:*}" > /dev/null || need+=("${pair##*:}")
 done
 [ -f /usr/include/gtest/gtest.h ] || need+=(libgtest-dev)
+[ -f /usr/include/benchmark/benchmark.h ] || need+=(libbenchmark-dev)
 "${PYTHON:-python3}" -c 'import ensurepip, venv' 2> /dev/null || need+=(python3-venv)
 if ! "${PYTHON:-python3}" -c \
   'import os, sysconfig; raise SystemExit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; then
