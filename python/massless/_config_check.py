@@ -59,7 +59,9 @@ def read_config(path: str) -> dict[str, Any]:
     except OSError as e:
         raise InputError("MODEL", f"cannot read {file}: {e.strerror}") from None
     if len(raw) > MAX_FILE_BYTES:
-        raise InputError("MODEL", f"{file} is larger than {MAX_FILE_BYTES // 10**6} MB: no config is")
+        raise InputError(
+            "MODEL", f"{file} is larger than {MAX_FILE_BYTES // 10**6} MB: no config is"
+        )
     data = _parse(raw, file)
     if not isinstance(data, dict):
         raise InputError("MODEL", f"{file} holds {_kind(data)}, not an object of config fields")
@@ -142,7 +144,9 @@ def check_config(data: dict[str, Any]) -> type:
     _refuse_code(data)
     config_class = _config_class(data, "")
     if data.get("quantization_config") is not None:
-        raise InputError("quantization_config", "quantized weights are not planned: remove the field")
+        raise InputError(
+            "quantization_config", "quantized weights are not planned: remove the field"
+        )
     _check_architectures(data)
     for prefix, part, part_class in _parts(data, config_class):
         _check_part(prefix, part, part_class)
@@ -168,7 +172,7 @@ def _config_class(data: dict[str, Any], prefix: str) -> type:
         raise InputError(field, 'is missing; it names the kind of model, such as "llama"')
     name = data["model_type"]
     if not isinstance(name, str):
-        raise InputError(field, f"is {_shown(name)}; a string such as \"llama\" is needed")
+        raise InputError(field, f'is {_shown(name)}; a string such as "llama" is needed')
     if name not in CONFIG_MAPPING:
         near = difflib.get_close_matches(name, list(CONFIG_MAPPING.keys()), 3, 0.7)
         hint = f"; near: {', '.join(near)}" if near else ""
@@ -288,7 +292,9 @@ def _check_rope(field: str, value: Any) -> None:
             _check_rope_number(f"{field}.{name}", name, inner)
         known = {"default", "mrope", "axial", *ROPE_INIT_FUNCTIONS}
         if name in ("rope_type", "type") and inner not in known:
-            raise InputError(f"{field}.{name}", f"is {_shown(inner)}; known: {', '.join(sorted(known))}")
+            raise InputError(
+                f"{field}.{name}", f"is {_shown(inner)}; known: {', '.join(sorted(known))}"
+            )
 
 
 def _check_rope_number(field: str, own: str, value: Any) -> None:
@@ -305,7 +311,9 @@ def _check_activation(field: str, value: Any) -> None:
 
     if isinstance(value, str) and value not in ACT2FN:
         near = difflib.get_close_matches(value, list(ACT2FN), 3, 0.5)
-        raise InputError(field, f"{value[:80]!r} is no activation; known: {', '.join(near or ACT2FN)}")
+        raise InputError(
+            field, f"{value[:80]!r} is no activation; known: {', '.join(near or ACT2FN)}"
+        )
 
 
 def _check_heads(prefix: str, part: dict[str, Any], config_class: type) -> None:
@@ -324,7 +332,9 @@ def _check_heads(prefix: str, part: dict[str, Any], config_class: type) -> None:
     if isinstance(hidden, int) and isinstance(heads, int) and not own_size and hidden % heads:
         raise InputError(heads_field, f"is {heads}, which does not divide hidden_size {hidden}")
     if isinstance(heads, int) and isinstance(kv_heads, int) and heads % kv_heads:
-        raise InputError(kv_field, f"is {kv_heads}, which does not divide the {heads} attention heads")
+        raise InputError(
+            kv_field, f"is {kv_heads}, which does not divide the {heads} attention heads"
+        )
 
 
 def build_config(data: dict[str, Any]):
@@ -377,5 +387,7 @@ def parse_dtype(text: Any, field: str = "--dtype"):
     if name is None:
         known = "bf16, fp16, fp32, fp64"
         found = _shown(text) if not isinstance(text, str) else repr(text[:80])
-        raise InputError(field, f"{found} is no dtype of weights; known: {known} (or torch's names)")
+        raise InputError(
+            field, f"{found} is no dtype of weights; known: {known} (or torch's names)"
+        )
     return getattr(torch, name)

@@ -20,7 +20,7 @@ def _open_modes() -> list[tuple["fake_mode", _C.OpenMode, contextlib.AbstractCon
     return _thread.modes
 
 
-class fake_mode(contextlib.ContextDecorator):  # noqa: N801 - public name of the API
+class fake_mode(contextlib.ContextDecorator):
     """Inside, factories give fakes; re-entrant and nestable.
 
     Args:

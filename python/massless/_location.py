@@ -6,8 +6,7 @@ import sys
 import torch
 
 _SKIP = tuple(
-    os.path.join(os.path.dirname(os.path.abspath(path)), "")
-    for path in (torch.__file__, __file__)
+    os.path.join(os.path.dirname(os.path.abspath(path)), "") for path in (torch.__file__, __file__)
 )
 
 # The steps of the command line: who called them is no line of the user's program.

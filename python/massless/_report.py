@@ -223,7 +223,8 @@ code { font-size: .92em; }
 <table>
 <tr><th class="n">bytes</th><th class="n">storages</th><th>kind</th><th>name or module</th>
 <th>operator</th><th>line</th></tr>
-{% for row in rows %}<tr><td class="n">{{ row.bytes | bytes }}</td><td class="n">{{ row.count }}</td>
+{% for row in rows %}<tr><td class="n">{{ row.bytes | bytes }}</td>
+<td class="n">{{ row.count }}</td>
 <td>{{ row.kind | label }}</td><td class="name">{{ row.name }}</td><td>{{ row.operator }}</td>
 <td class="name">{{ row.location | short }}</td></tr>
 {% endfor %}{% if rest.count %}<tr><td class="n">{{ rest.bytes | bytes }}</td>
@@ -231,7 +232,8 @@ code { font-size: .92em; }
 </table>
 <h2>Work</h2>
 <p>{{ plan.flops_by_phase.forward | count }}FLOP forward,
-{{ plan.flops_by_phase.backward | count }}FLOP backward; {{ plan.parameter_count | count }} parameters;
+{{ plan.flops_by_phase.backward | count }}FLOP backward;
+{{ plan.parameter_count | count }} parameters;
 planned in {{ "%.1f" | format(plan.seconds) }} s.</p>
 </body>
 </html>
@@ -268,7 +270,7 @@ def render_html(
         budget=budget,
         event=plan.peak_event if plan.timeline else None,
         reserved=str(plan.reserved()),
-        picture=Markup(svg[svg.index("<svg") :]),  # noqa: S704 - matplotlib escapes its texts
+        picture=Markup(svg[svg.index("<svg") :]),
         kinds=KINDS,
         colors=COLORS,
         rows=groups[:TOP],

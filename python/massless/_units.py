@@ -23,8 +23,7 @@ def parse_bytes(text: str | int) -> int:
     # Longer than any size that can be needed: refused before it is multiplied.
     if factor is None or len(match[1]) > 19 or len(match[2] or "") > 19:
         raise ValueError(
-            f"{str(text)[:60]!r} is not a number of bytes "
-            'such as "80GiB", "80 GB" or "85899345920"'
+            f'{str(text)[:60]!r} is not a number of bytes such as "80GiB", "80 GB" or "85899345920"'
         )
     whole, fraction = match[1], match[2] or ""
     value = int(whole + fraction) * factor // 10 ** len(fraction)

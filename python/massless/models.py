@@ -22,7 +22,6 @@ from typing import Any
 import torch
 
 from massless._config_check import (
-    DTYPES,
     LIMITS,
     InputError,
     build_config,
@@ -98,7 +97,9 @@ def parse_device(text: str) -> tuple[str, int | None]:
         )
     if match[2] and int(match[2]) not in CAPABILITIES:
         known = ", ".join(f"sm_{c}" for c in CAPABILITIES)
-        raise InputError("--device", f"sm_{match[2]} is no capability of a CUDA device; known: {known}")
+        raise InputError(
+            "--device", f"sm_{match[2]} is no capability of a CUDA device; known: {known}"
+        )
     index = f":{int(match[3])}" if match[3] else ""
     return match[1] + index, int(match[2]) if match[2] else None
 
@@ -161,7 +162,9 @@ def _check_call(task: str, batch: int, seq: int | None, optimizer: str) -> None:
         raise InputError("--task", f"{task!r} is no task; known: {', '.join(TASKS)}")
     if optimizer not in OPTIMIZERS:
         near = difflib.get_close_matches(optimizer, OPTIMIZERS, 4, 0.5) or OPTIMIZERS
-        raise InputError("--optimizer", f"{optimizer[:80]!r} is no optimizer; known: {', '.join(near)}")
+        raise InputError(
+            "--optimizer", f"{optimizer[:80]!r} is no optimizer; known: {', '.join(near)}"
+        )
     if not 1 <= batch <= MAX_BATCH:
         raise InputError("--batch", f"is {batch}; 1 to {MAX_BATCH} is possible")
     if seq is not None and not 1 <= seq <= LIMITS["max_position_embeddings"]:
@@ -291,10 +294,14 @@ def _model_class(data: dict[str, Any], config: Any) -> type:
     if names:
         found = getattr(transformers, names[0], None)
         if not (inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel)):
-            raise InputError("architectures", f"{names[0][:80]!r} is no model class of transformers")
+            raise InputError(
+                "architectures", f"{names[0][:80]!r} is no model class of transformers"
+            )
         own = found.config_class
         if own is not None and not isinstance(config, own):
-            raise InputError("architectures", f"a {names[0]} is not built from a {config.model_type} config")
+            raise InputError(
+                "architectures", f"a {names[0]} is not built from a {config.model_type} config"
+            )
         return found
     auto = transformers.models.auto.modeling_auto
     if getattr(config, "is_encoder_decoder", False):
@@ -305,13 +312,18 @@ def _model_class(data: dict[str, Any], config: Any) -> type:
         found = mapping.get(type(config), None)
         if found is not None:
             return found[0] if isinstance(found, tuple) else found
-    raise InputError("architectures", f"is missing, and {config.model_type} has no usual model class")
+    raise InputError(
+        "architectures", f"is missing, and {config.model_type} has no usual model class"
+    )
 
 
 def _call_builder(model_text: str, dtype: torch.dtype | None, device: str) -> torch.nn.Module:
     module_name, _, attribute = model_text.rpartition(":")
     if not re.fullmatch(r"[\w.]+", module_name) or not re.fullmatch(r"[\w.]+", attribute):
-        raise InputError("MODEL", f"there is no file or folder {model_text[:200]}, and it is no package.module:callable")
+        raise InputError(
+            "MODEL",
+            f"there is no file or folder {model_text[:200]}, and it is no package.module:callable",
+        )
     # As `python -m` does: modules beside the user's files are found, also by the console script.
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -347,7 +359,9 @@ def _default_dtype(dtype: torch.dtype | None) -> Iterator[None]:
 Inputs = dict[str, Any]
 Loss = Callable[[Any, Inputs], torch.Tensor]
 
-_TOKEN_LABELS = re.compile(r"For(CausalLM|MaskedLM|ConditionalGeneration|TokenClassification|PreTraining)|LMHead")
+_TOKEN_LABELS = re.compile(
+    r"For(CausalLM|MaskedLM|ConditionalGeneration|TokenClassification|PreTraining)|LMHead"
+)
 _CLASS_LABELS = re.compile(r"For(Sequence|Image|Audio|Video)Classification")
 
 
@@ -402,7 +416,7 @@ def _images(config: Any, batch: int, dtype: torch.dtype) -> torch.Tensor:
 def _inputs_of_module(
     model: torch.nn.Module, batch: int, seq: int | None, task: str
 ) -> tuple[Inputs, Loss]:
-    """`model.example_inputs(batch, seq)` (a tensor, a tuple or a dict), or what the first layer reads."""
+    """`model.example_inputs(batch, seq)`, or what the first layer reads."""
     own = getattr(model, "example_inputs", None)
     if callable(own):
         given = own(batch, seq)

@@ -38,7 +38,9 @@ class StubPlan:
 
     @staticmethod
     def _event(time, live, storage, kind, operator):
-        return Event(time, live * KB, operator, "model.layers.1.mlp", LINE, storage, kind, "forward")
+        return Event(
+            time, live * KB, operator, "model.layers.1.mlp", LINE, storage, kind, "forward"
+        )
 
     def at_peak(self, n=20):
         rows = [

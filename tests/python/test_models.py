@@ -3,9 +3,10 @@
 import json
 import pathlib
 
-import massless
 import pytest
 import torch
+
+import massless
 from massless import models
 
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs"
@@ -152,8 +153,11 @@ def test_step_runs_on_fakes(written, config, device, task):
         assert tuple(result.logits.shape) == (2, 16, 96)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "adamw_loop", "adamw_foreach", "adamw_fused", "adam",
-                                       "sgd", "sgd_momentum", "sgd_fused"])  # fmt: skip
+@pytest.mark.parametrize(
+    "optimizer",
+    ["adamw", "adamw_loop", "adamw_foreach", "adamw_fused"]
+    + ["adam", "sgd", "sgd_momentum", "sgd_fused"],
+)
 def test_optimizers(optimizer):
     job = models.job("user_models:mlp", optimizer=optimizer)
     held = sum(

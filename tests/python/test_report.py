@@ -4,10 +4,11 @@ import os
 import pathlib
 import re
 
-import massless
 import pytest
-from massless import _output, _report, _units
 from plan_stub import KB, StubPlan
+
+import massless
+from massless import _output, _report, _units
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+import massless
 from massless._config_check import InputError
 from massless._errors import MasslessError
 
@@ -37,7 +38,7 @@ class Commands(click.Group):
             # The reader of our output went away; nothing more can be said to it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             status = 0
-        except Exception as e:  # noqa: BLE001 - whatever the user's model raises
+        except Exception as e:
             if debug:
                 traceback.print_exc()
             else:
@@ -58,7 +59,7 @@ def _block(error: Exception) -> str:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="massless", prog_name="massless")
+@click.version_option(massless.__version__, prog_name="massless")
 def main() -> None:
     """Run PyTorch programs without their memory."""
 

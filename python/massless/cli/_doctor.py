@@ -24,9 +24,17 @@ def findings() -> Iterator[Finding]:
     yield "massless", True, massless.__version__
     yield "python", True, f"{platform.python_version()} on {platform.machine()}"
     version = torch.__version__
-    yield "torch", version.split("+")[0] == SUPPORTED_TORCH, f"{version}, supported: {SUPPORTED_TORCH}"
+    yield (
+        "torch",
+        version.split("+")[0] == SUPPORTED_TORCH,
+        f"{version}, supported: {SUPPORTED_TORCH}",
+    )
     yield _optional("transformers", "models from a config.json")
-    yield "rules", bool(_C.rule_names()), f"{len(_C.rule_names())} operators answered on the Fake key"
+    yield (
+        "rules",
+        bool(_C.rule_names()),
+        f"{len(_C.rule_names())} operators answered on the Fake key",
+    )
     yield _key()
     guard_is_ours, hooks_in_time = _C.accelerator_report()
     yield (
@@ -63,7 +71,7 @@ def _key() -> Finding:
 def _tried(what: str, work: Callable[[], None]) -> Finding:
     try:
         work()
-    except Exception as e:  # noqa: BLE001 - any failure is the finding
+    except Exception as e:
         return what, False, " ".join(f"{type(e).__name__}: {e}".split())[:300]
     return what, True, "works"
 
@@ -104,7 +112,7 @@ def _compiler() -> Finding:
 @click.command(short_help="What works on this machine.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def doctor(debug: bool) -> int:
-    """Look at torch, the dispatch key, fake devices and the compiler. Exit status 1 if one fails."""
+    """Look at torch, the dispatch key, fake devices, the compiler; exit status 1 if one fails."""
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)

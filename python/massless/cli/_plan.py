@@ -3,13 +3,14 @@
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import click
 from rich.console import Console
 
 import massless
-from massless import _report, models
+from massless import _report, config, models
 from massless._config_check import InputError
 from massless._output import OutputFile
 from massless._units import bytes_text, parse_bytes
@@ -22,7 +23,9 @@ FITS_NOT = 1
 @click.command(short_help="What a forward or a training step needs: memory, when, and work.")
 @click.argument("model")
 @click.option("--task", default="train", show_default=True, help="train or forward.")
-@click.option("--batch", type=int, default=1, show_default=True, help="Sequences (or images) at once.")
+@click.option(
+    "--batch", type=int, default=1, show_default=True, help="Sequences (or images) at once."
+)
 @click.option("--seq", type=int, help="Tokens of each. [default: 4096, or the model's positions]")
 @click.option("--dtype", help="bf16, fp16, fp32, ... [default: the config's]")
 @click.option(
@@ -31,9 +34,15 @@ FITS_NOT = 1
     show_default=True,
     help="adamw, adam, sgd, sgd_momentum; with _loop, _foreach or _fused for that form.",
 )
-@click.option("--device", default="cuda", show_default=True, help="cuda, cuda:N, cuda:sm_NN or cpu.")
-@click.option("--budget", help="Memory to fit in: 80GiB, 80GB or bytes. Exit status 1 if it does not.")
-@click.option("--json", "json_path", help="Write the plan as JSON; - prints it instead of the tables.")
+@click.option(
+    "--device", default="cuda", show_default=True, help="cuda, cuda:N, cuda:sm_NN or cpu."
+)
+@click.option(
+    "--budget", help="Memory to fit in: 80GiB, 80GB or bytes. Exit status 1 if it does not."
+)
+@click.option(
+    "--json", "json_path", help="Write the plan as JSON; - prints it instead of the tables."
+)
 @click.option("--report", help="Write the plan as a page (.html) or a picture (.png).")
 @click.option("--top", type=click.IntRange(0, 10_000), default=12, show_default=True,
               help="Groups of storages shown.")  # fmt: skip
@@ -65,7 +74,7 @@ def plan(
             raise InputError("--report", f"{report} ends neither in .html nor in .png")
         if json_file and report_file and json_file.path == report_file.path:
             raise InputError("--report", "is the file of --json, too")
-        with Meanwhile() as meanwhile:
+        with Meanwhile() as meanwhile, _capability(device):
             meanwhile.phase("building the model")
             job = models.job(
                 model, task=task, batch=batch, seq=seq, dtype=dtype, optimizer=optimizer,
@@ -84,6 +93,21 @@ def plan(
             if file is not None:
                 file.commit(content)
     return FITS_NOT if answer is not None and not answer["fits"] else 0
+
+
+@contextlib.contextmanager
+def _capability(device: str) -> Iterator[None]:
+    """The kernels of the asked capability are chosen inside."""
+    _, capability = models.parse_device(device)
+    if capability is None:
+        yield
+        return
+    before = config.cuda_capability
+    config.cuda_capability = f"sm_{capability}"
+    try:
+        yield
+    finally:
+        config.cuda_capability = before
 
 
 def _budget(text: str | None) -> int | None:

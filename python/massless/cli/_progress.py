@@ -1,4 +1,4 @@
-"""What a long run says meanwhile, on stderr: a moving bar on a terminal, now and then a line elsewhere."""
+"""What a long run says meanwhile, on stderr: a bar on a terminal, else a line now and then."""
 
 import threading
 import time

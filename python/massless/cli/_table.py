@@ -72,7 +72,9 @@ def _lines(plan: Any) -> list[tuple[str, str]]:
     if int(flops["backward"]):
         work += f", {count_text(int(flops['backward']))}FLOP backward"
     rows.append(("work", work))
-    rows.append(("planned in", f"{plan.seconds:.1f} s" if plan.seconds >= 1 else f"{plan.seconds:.2f} s"))
+    rows.append(
+        ("planned in", f"{plan.seconds:.1f} s" if plan.seconds >= 1 else f"{plan.seconds:.2f} s")
+    )
     return rows
 
 
@@ -93,7 +95,9 @@ def _alive(plan: Any, top: int) -> Table:
     rest = groups[top:]
     if rest:
         count, held = sum(g.count for g in rest), sum(g.bytes for g in rest)
-        table.add_row(bytes_text(held), str(count), "", f"in {len(rest)} smaller groups", style="dim")
+        table.add_row(
+            bytes_text(held), str(count), "", f"in {len(rest)} smaller groups", style="dim"
+        )
     return table
 
 
