@@ -180,6 +180,9 @@ void check_cast(c10::ScalarType from, c10::ScalarType to, OutCast cast) {
                 " can't be cast to the desired output type ", to);
   } else if (cast == OutCast::same) {
     TORCH_CHECK(from == to, "Found dtype ", to, " but expected ", from);
+  } else if (cast == OutCast::plain) {
+    TORCH_CHECK(from == to, "Expected out tensor to have dtype ", from, ", but got ", to,
+                " instead");
   }
 }
 
@@ -195,6 +198,36 @@ void unsupported_dtype(const char* name, c10::ScalarType dtype) {
   TORCH_CHECK(false, "\"", name, "\" not implemented for '", c10::toString(dtype), "'");
 }
 
+void check_number(const at::Scalar& number, c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::kByte:
+      number.toByte();
+      return;
+    case c10::kChar:
+      number.toChar();
+      return;
+    case c10::kShort:
+      number.toShort();
+      return;
+    case c10::kInt:
+      number.toInt();
+      return;
+    case c10::kLong:
+      number.toLong();
+      return;
+    case c10::kDouble:
+      number.toDouble();
+      return;
+    case c10::kFloat:
+    case c10::kHalf:
+    case c10::kBFloat16:  // the kernels compute in float
+      number.toFloat();
+      return;
+    default:
+      return;
+  }
+}
+
 SymDimVector dense_strides(SymIntArrayRef sizes, SymIntArrayRef strides) {
   SymDimVector dense(sizes.size());
   SymInt step = 1;
@@ -203,6 +236,16 @@ SymDimVector dense_strides(SymIntArrayRef sizes, SymIntArrayRef strides) {
     step = step * sizes[dim].max(1);
   }
   return dense;
+}
+
+TensorSpec like_spec(const at::Tensor& t, c10::ScalarType dtype) {
+  const auto sizes = t.sym_sizes();
+  const auto strides = t.sym_strides();
+  return {SymDimVector(sizes.begin(), sizes.end()),
+          t.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false()
+              ? SymDimVector(strides.begin(), strides.end())
+              : dense_strides(sizes, strides),
+          dtype, normalize_device(t.device())};
 }
 
 namespace detail {
@@ -268,7 +311,9 @@ TensorSpec general_geometry(Operands tensors, bool with_number, c10::ScalarType 
 }
 
 void write_inplace(const at::Tensor& self, const TensorSpec& spec, OutCast cast) {
-  at::assert_no_internal_overlap(self);
+  if (cast != OutCast::plain) {
+    at::assert_no_internal_overlap(self);
+  }
   TORCH_CHECK(self.sym_sizes().equals(spec.sizes), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", SymIntArrayRef(spec.sizes));
   check_out_device(self, spec);
@@ -280,7 +325,9 @@ void write_result(const at::Tensor& out, const TensorSpec& spec, OutCast cast, b
     write_inplace(out, spec, cast);
     return;
   }
-  at::assert_no_internal_overlap(out);
+  if (cast != OutCast::plain) {
+    at::assert_no_internal_overlap(out);
+  }
   check_out_device(out, spec);
   check_cast(spec.dtype, out.scalar_type(), cast);
   // The check warns about an output that is resized though it has elements.

@@ -41,6 +41,7 @@ constexpr DtypeSet number = real | complexes;
 constexpr DtypeSet number_or_bool = number | boolean;
 // What is first promoted to a float: every integer is taken.
 constexpr DtypeSet any_real = real_or_bool | wide_unsigned;
+constexpr DtypeSet any_full_real = boolean | integers | wide_unsigned | full_floats;
 constexpr DtypeSet any_number = any_real | complexes;
 constexpr DtypeSet all = any_number | half_complex | float8;
 }  // namespace dtypes
@@ -57,6 +58,11 @@ inline void check_dtype(const char* name, c10::ScalarType dtype, DtypeSet allowe
     unsupported_dtype(name, dtype);
   }
 }
+
+// Raises where a kernel could not convert a number to its dtype.
+void check_number(const at::Scalar& number, c10::ScalarType dtype);
+template <class T>
+void check_number(const T&, c10::ScalarType) noexcept {}
 
 using Operands = c10::ArrayRef<const at::Tensor*>;
 template <class... T>
@@ -154,11 +160,15 @@ inline TensorSpec iterate(Operands tensors, bool with_number, c10::ScalarType co
 // what preserve_format gives where a tensor is not itself dense.
 SymDimVector dense_strides(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides);
 
+// A fresh tensor like `t` (at::empty_like): its strides where it is dense, else dense_strides.
+TensorSpec like_spec(const at::Tensor& t, c10::ScalarType dtype);
+
 // How a result is brought into a tensor that is already there.
 enum class OutCast {
   safe,  // any dtype that the result's can be cast to
   same,  // the result's dtype only
   any,
+  plain,  // the result's dtype only; the kernel is none of TensorIterator's: overlap is not checked
 };
 
 namespace detail {
@@ -197,7 +207,9 @@ struct IterInplace;
 template <auto spec, OutCast cast, class... A>
 struct IterInplace<spec, cast, TensorSpec (*)(const at::Tensor&, A...)> {
   static at::Tensor& call(at::Tensor& self, A... args) {
-    (check_overlap(self, args), ...);
+    if constexpr (cast != OutCast::plain) {
+      (check_overlap(self, args), ...);
+    }
     write_inplace(self, spec(self, args...), cast);
     return self;
   }
@@ -208,7 +220,9 @@ struct IterOut;
 template <auto spec, OutCast cast, class... A>
 struct IterOut<spec, cast, TensorSpec (*)(A...)> {
   static at::Tensor& call(A... args, at::Tensor& out) {
-    (check_overlap(out, args), ...);
+    if constexpr (cast != OutCast::plain) {
+      (check_overlap(out, args), ...);
+    }
     write_result(out, spec(args...), cast, (same_tensor(out, args) || ...));
     return out;
   }

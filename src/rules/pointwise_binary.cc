@@ -147,21 +147,33 @@ TensorSpec heaviside(const Tensor& self, const Tensor& other) {
   return tensors<"heaviside", Result::common, dtypes::real_or_bool>(self, other);
 }
 
-// pow with a number works on a copy in the common dtype, on every device.
+// pow with a number as exponent works on a copy in the common dtype, on every device.
 
-TensorSpec pow_of(const Tensor& base, c10::ScalarType common) {
-  TensorSpec spec = detail::general_geometry(operands(base), false, common, c10::kCPU);
-  spec.device = operands_device(operands(base));
-  return spec;
-}
 TensorSpec pow_number(const Tensor& self, const Scalar& exponent) {
   TORCH_CHECK(!(c10::isIntegralType(self.scalar_type(), true) && exponent.isIntegral(true) &&
                 exponent.toLong() < 0),
               "Integers to negative integer powers are not allowed.");
-  return pow_of(self, common_dtype(operands(self), &exponent));
+  const auto common = common_dtype(operands(self), &exponent);
+  if (self.scalar_type() == common) {
+    return iterate(operands(self), false, common, common);
+  }
+  TensorSpec spec = detail::general_geometry(operands(self), false, common, c10::kCPU);
+  spec.device = operands_device(operands(self));
+  return spec;
 }
+
+// Powers of 1 are filled in; others are made by pow of two tensors, but into a plain result.
 TensorSpec pow_of_number(const Scalar& self, const Tensor& exponent) {
-  return pow_of(exponent, common_dtype(operands(exponent), &self));
+  const auto common = common_dtype(operands(exponent), &self);
+  if (!self.equal(1.0)) {
+    check_dtype("pow", common, dtypes::number, exponent.device());
+  }
+  return contiguous_spec(exponent.sym_sizes(), common, operands_device(operands(exponent)));
+}
+Tensor& pow_of_number_out(const Scalar& self, const Tensor& exponent, Tensor& out) {
+  detail::write_result(out, pow_of_number(self, exponent),
+                       self.equal(1.0) ? OutCast::any : OutCast::safe, out.is_same(exponent));
+  return out;
 }
 
 template <OpName name, Result result, DtypeSet set, OutCast cast = OutCast::safe>
@@ -256,9 +268,9 @@ MASSLESS_RULES(m) {
   modulo_rules<"fmod">(m);
   three_forms<"pow.Tensor_Tensor", "pow_.Tensor", "pow.Tensor_Tensor_out",
               tensors<"pow", Result::common, dtypes::number>>(m);
-  three_forms<"pow.Tensor_Scalar", "pow_.Scalar", "pow.Tensor_Scalar_out", pow_number,
-              OutCast::same>(m);
-  two_forms<"pow.Scalar", "pow.Scalar_out", pow_of_number, OutCast::same>(m);
+  three_forms<"pow.Tensor_Scalar", "pow_.Scalar", "pow.Tensor_Scalar_out", pow_number>(m);
+  rule<"pow.Scalar", functional<pow_of_number>>(m);
+  rule<"pow.Scalar_out", pow_of_number_out>(m);
 }
 
 MASSLESS_RULES(m) {
@@ -283,7 +295,7 @@ MASSLESS_RULES(m) {
   two_forms<"minimum", "minimum.out", ordered<"minimum">>(m);
   two_forms<"fmax", "fmax.out", ordered<"fmax">>(m);
   two_forms<"fmin", "fmin.out", ordered<"fmin">>(m);
-  three_forms<"heaviside", "heaviside_", "heaviside.out", heaviside>(m);
+  three_forms<"heaviside", "heaviside_", "heaviside.out", heaviside, OutCast::same>(m);
   constexpr auto promoted = Result::promoted;
   plain_rules_inplace<"atan2", promoted, dtypes::any_real>(m);
   three_forms<"copysign.Tensor", "copysign_.Tensor", "copysign.out",
@@ -296,7 +308,7 @@ MASSLESS_RULES(m) {
   two_forms<"xlogy.Scalar_Self", "xlogy.OutScalar_Self",
             number_tensor<"xlogy", promoted, dtypes::any_real>>(m);
   plain_rules<"special_xlog1py", promoted, dtypes::any_real>(m);
-  plain_rules<"special_zeta", promoted, dtypes::any_real>(m);
+  plain_rules<"special_zeta", promoted, dtypes::any_full_real>(m);
   constexpr auto common = Result::common;
   plain_rules_inplace<"gcd", common, dtypes::integers>(m);
   plain_rules_inplace<"lcm", common, dtypes::integers>(m);

@@ -30,24 +30,31 @@ TensorSpec on_copy(const Tensor& self, c10::ScalarType dtype) {
   return spec;
 }
 
-TensorSpec addcmul(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar&) {
-  return promoted(operands(self, a, b), dtypes::number | dtypes::half_complex, "addcmul");
+TensorSpec with_number(TensorSpec spec, const Scalar& number) {
+  check_number(number, spec.dtype);
+  return spec;
 }
 
-TensorSpec addcdiv(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar&) {
+TensorSpec addcmul(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
+  return with_number(
+      promoted(operands(self, a, b), dtypes::number | dtypes::half_complex, "addcmul"), value);
+}
+
+TensorSpec addcdiv(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
   TORCH_CHECK(
       !(c10::isIntegralType(a.scalar_type(), true) && c10::isIntegralType(b.scalar_type(), true)),
       "Integer division with addcdiv is no longer supported, and in a future release "
       "addcdiv will perform a true division of tensor1 and tensor2.");
-  return promoted(operands(self, a, b), dtypes::floats | dtypes::complexes, "addcdiv");
+  return with_number(promoted(operands(self, a, b), dtypes::floats | dtypes::complexes, "addcdiv"),
+                     value);
 }
 
 constexpr DtypeSet kLerp = dtypes::floats | dtypes::complexes;
 
-TensorSpec lerp_number(const Tensor& self, const Tensor& end, const Scalar&) {
+TensorSpec lerp_number(const Tensor& self, const Tensor& end, const Scalar& weight) {
   TORCH_CHECK(self.scalar_type() == end.scalar_type(), "expected dtype ", self.scalar_type(),
               " for `end` but got dtype ", end.scalar_type());
-  return promoted(operands(self, end), kLerp, "lerp");
+  return with_number(promoted(operands(self, end), kLerp, "lerp"), weight);
 }
 
 TensorSpec lerp_tensor(const Tensor& self, const Tensor& end, const Tensor& weight) {
@@ -56,6 +63,17 @@ TensorSpec lerp_tensor(const Tensor& self, const Tensor& end, const Tensor& weig
   TORCH_CHECK(self.scalar_type() == weight.scalar_type() || weight.dim() == 0, "expected dtype ",
               self.scalar_type(), " for `weight` but got dtype ", weight.scalar_type());
   return promoted(operands(self, end, weight), kLerp, "lerp");
+}
+
+// A 0-dim weight may be of another dtype, and only then is anything cast.
+Tensor& lerp_tensor_out(const Tensor& self, const Tensor& end, const Tensor& weight, Tensor& out) {
+  detail::check_overlap(out, self);
+  detail::check_overlap(out, end);
+  detail::check_overlap(out, weight);
+  detail::write_result(out, lerp_tensor(self, end, weight),
+                       weight.dim() == 0 ? OutCast::safe : OutCast::same,
+                       out.is_same(self) || out.is_same(end) || out.is_same(weight));
+  return out;
 }
 
 // The condition is iterated as it is; self and other are first brought to their common dtype.
@@ -94,7 +112,12 @@ TensorSpec clamp_to(const Tensor& self, const Scalar* min, const Scalar* max) {
     dtype = at::native::result_type(state);
     check_clamp(c10::isComplexType(dtype));
   }
-  check_dtype("clamp", dtype, dtypes::real_or_bool, self.device());
+  check_dtype("clamp", dtype, dtypes::real, self.device());
+  for (const Scalar* limit : {min, max}) {
+    if (limit != nullptr) {
+      check_number(*limit, c10::isFloatingType(dtype) ? c10::kDouble : dtype);
+    }
+  }
   return on_copy(self, dtype);
 }
 TensorSpec clamp(const Tensor& self, const OptScalar& min, const OptScalar& max) {
@@ -111,7 +134,7 @@ TensorSpec clamp_tensor_limit(const Tensor& self, const Tensor& limit) {
 TensorSpec clamp_tensors(const Tensor& self, const OptTensor& min, const OptTensor& max) {
   TORCH_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
   if (min && max) {
-    return promoted(operands(self, *min, *max), dtypes::real_or_bool, "clamp");
+    return promoted(operands(self, *min, *max), dtypes::real, "clamp");
   }
   return clamp_tensor_limit(self, min ? *min : *max);
 }
@@ -127,23 +150,46 @@ TensorSpec complex_of(const Tensor& real, const Tensor& imag) {
                  c10::toComplexType(real.scalar_type()));
 }
 
-// Backward operators: a binary operator over the gradient and what was saved. `swapped`: the
-// kernel's first operand, whose strides count first, is the saved one.
-template <OpName name, DtypeSet set, class... Ignored>
-TensorSpec backward(const Tensor& grad, const Tensor& saved, Ignored...) {
-  return promoted(operands(grad, saved), set, name.text);
-}
-template <OpName name, DtypeSet set, class... Ignored>
-TensorSpec backward_swapped(const Tensor& grad, const Tensor& saved, Ignored...) {
-  return promoted(operands(saved, grad), set, name.text);
+// Backward operators: a binary operator over the gradient and what was saved.
+template <OpName name, DtypeSet set, class... Numbers>
+TensorSpec backward(const Tensor& grad, const Tensor& saved, Numbers... numbers) {
+  TensorSpec spec = promoted(operands(grad, saved), set, name.text);
+  (check_number(numbers, spec.dtype), ...);
+  return spec;
 }
 
-TensorSpec elu_backward(const Tensor& grad, const Scalar& alpha, const Scalar&, const Scalar&,
-                        bool is_result, const Tensor& saved) {
+TensorSpec threshold_backward(const Tensor& grad, const Tensor& self, const Scalar& threshold) {
+  return with_number(promoted(operands(self, grad), dtypes::real, "threshold"), threshold);
+}
+
+TensorSpec gelu_backward(const Tensor& grad, const Tensor& self, std::string_view approximate) {
+  TORCH_CHECK(approximate == "none" || approximate == "tanh",
+              "approximate argument must be either none or tanh.");
+  return promoted(operands(grad, self), dtypes::floats, "gelu_backward");
+}
+
+// The result is made like self and written as an output.
+TensorSpec mish_backward(const Tensor& grad, const Tensor& self) {
+  TensorSpec spec = promoted(operands(grad, self), dtypes::floats, "mish_backward");
+  TORCH_CHECK(c10::canCast(spec.dtype, self.scalar_type()), "result type ", spec.dtype,
+              " can't be cast to the desired output type ", self.scalar_type());
+  spec.dtype = self.scalar_type();
+  if (self.sym_sizes().equals(spec.sizes)) {
+    spec.strides = like_spec(self, spec.dtype).strides;
+  }
+  return spec;
+}
+
+TensorSpec elu_backward(const Tensor& grad, const Scalar& alpha, const Scalar& scale,
+                        const Scalar& input_scale, bool is_result, const Tensor& saved) {
   TORCH_CHECK(!is_result || alpha.to<double>() >= 0.0,
               "In-place elu backward calculation is triggered with a negative slope which is not "
               "supported.");
-  return promoted(operands(grad, saved), dtypes::floats, "elu_backward");
+  TensorSpec spec = promoted(operands(grad, saved), dtypes::floats, "elu_backward");
+  check_number(alpha, spec.dtype);
+  check_number(scale, spec.dtype);
+  check_number(input_scale, spec.dtype);
+  return spec;
 }
 
 TensorSpec leaky_relu_backward(const Tensor& grad, const Tensor& saved, const Scalar& slope,
@@ -151,7 +197,7 @@ TensorSpec leaky_relu_backward(const Tensor& grad, const Tensor& saved, const Sc
   TORCH_CHECK(!is_result || slope.to<double>() >= 0.0,
               "In-place leakyReLu backward calculation is triggered with a negative slope which is "
               "not supported.");
-  return promoted(operands(saved, grad), dtypes::floats, "leaky_relu_backward");
+  return with_number(promoted(operands(saved, grad), dtypes::floats, "leaky_relu_backward"), slope);
 }
 
 template <OpName name, auto spec, OpName suffix = ".grad_input">
@@ -163,7 +209,9 @@ MASSLESS_RULES(m) {
   three_forms<"addcmul", "addcmul_", "addcmul.out", addcmul>(m);
   three_forms<"addcdiv", "addcdiv_", "addcdiv.out", addcdiv>(m);
   three_forms<"lerp.Scalar", "lerp_.Scalar", "lerp.Scalar_out", lerp_number>(m);
-  three_forms<"lerp.Tensor", "lerp_.Tensor", "lerp.Tensor_out", lerp_tensor>(m);
+  rule<"lerp.Tensor", functional<lerp_tensor>>(m);
+  rule<"lerp_.Tensor", iter_inplace<lerp_tensor>>(m);
+  rule<"lerp.Tensor_out", lerp_tensor_out>(m);
   two_forms<"where.self", "where.self_out", where, OutCast::same>(m);
   constexpr auto same = OutCast::same;
   three_forms<"clamp", "clamp_", "clamp.out", clamp, same>(m);
@@ -185,9 +233,8 @@ MASSLESS_RULES(m) {
   backward_rules<"tanh_backward", backward<"tanh_backward", with_complex>>(m);
   backward_rules<"sigmoid_backward", backward<"sigmoid_backward", with_complex>>(m);
   backward_rules<"silu_backward", backward<"silu_backward", with_complex>>(m);
-  backward_rules<"gelu_backward", backward<"gelu_backward", floats, std::string_view>>(m);
-  backward_rules<"threshold_backward",
-                 backward_swapped<"threshold_backward", dtypes::real, const Scalar&>>(m);
+  backward_rules<"gelu_backward", gelu_backward>(m);
+  backward_rules<"threshold_backward", threshold_backward>(m);
   backward_rules<"elu_backward", elu_backward>(m);
   backward_rules<"leaky_relu_backward", leaky_relu_backward>(m);
   backward_rules<"hardtanh_backward",
@@ -199,7 +246,7 @@ MASSLESS_RULES(m) {
   backward_rules<"softshrink_backward", backward<"softshrink_backward", floats, const Scalar&>>(m);
   backward_rules<"logit_backward", backward<"logit_backward", floats, std::optional<double>>>(m);
   rule<"hardswish_backward", functional<backward<"hardswish_backward", floats>>>(m);
-  rule<"mish_backward", functional<backward<"mish_backward", floats>>>(m);
+  rule<"mish_backward", functional<mish_backward>>(m);
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ TensorSpec same_unary(const Tensor& self, DtypeSet set, const char* name) {
   check_dtype(name, self.scalar_type(), set, self.device());
   return iterate(operands(self), false, self.scalar_type(), self.scalar_type());
 }
-template <OpName name, DtypeSet set, class... Ignored>
-TensorSpec same_spec(const Tensor& self, Ignored...) {
+template <OpName name, DtypeSet set, class... Numbers>
+TensorSpec same_spec(const Tensor& self, Numbers... numbers) {
+  (check_number(numbers, self.scalar_type()), ...);
   return same_unary(self, set, name.text);
 }
 
@@ -53,23 +54,15 @@ void same_rules(torch::Library& m) {
       m);
 }
 
-// The magnitude of a complex tensor is copied into a fresh real one that is made like the input.
-TensorSpec value_of_complex(const Tensor& self) {
-  const auto sizes = self.sym_sizes();
-  const auto strides = self.sym_strides();
-  return {SymDimVector(sizes.begin(), sizes.end()),
-          self.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false()
-              ? SymDimVector(strides.begin(), strides.end())
-              : dense_strides(sizes, strides),
-          c10::toRealValueType(self.scalar_type()), operands_device(operands(self))};
-}
-
 TensorSpec abs_spec(const Tensor& self) {
-  return self.is_complex() ? value_of_complex(self)
+  return self.is_complex() ? like_spec(self, c10::toRealValueType(self.scalar_type()))
                            : same_unary(self, dtypes::real | dtypes::float8, "abs");
 }
 TensorSpec angle_spec(const Tensor& self) {
-  return self.is_complex() ? value_of_complex(self) : float_unary(self, dtypes::any_real, "angle");
+  return self.is_complex()
+             ? contiguous_spec(self.sym_sizes(), c10::toRealValueType(self.scalar_type()),
+                               normalize_device(self.device()))
+             : float_unary(self, dtypes::any_real, "angle");
 }
 
 // An output takes a complex result where it is complex itself, and else a contiguous copy.
@@ -149,12 +142,15 @@ TensorSpec softshrink_spec(const Tensor& self, const Scalar& lambd) {
   return same_unary(self, dtypes::floats, "softshrink");
 }
 
-// hardtanh clamps into a tensor like self: only its strides differ from clamp's.
+// hardtanh clamps into a tensor that is made like self.
 TensorSpec hardtanh_spec(const Tensor& self, const Scalar& min, const Scalar& max) {
   TORCH_CHECK(self.scalar_type() != c10::kBool, "Bool inputs not supported for hardtanh");
   TORCH_CHECK(self.scalar_type() != c10::kByte || (min.toDouble() >= 0 && max.toDouble() >= 0),
               "cannot do hardtanh on an unsigned type with negative limits");
-  return same_unary(self, dtypes::real, "hardtanh");
+  check_number(min, self.scalar_type());
+  check_number(max, self.scalar_type());
+  check_dtype("hardtanh", self.scalar_type(), dtypes::real, self.device());
+  return like_spec(self, self.scalar_type());
 }
 
 TensorSpec logit_spec(const Tensor& self, std::optional<double>) {
@@ -170,17 +166,37 @@ Tensor& polygamma_inplace(Tensor& self, std::int64_t n) {
   return self;
 }
 
-// Integers are copied into a fresh contiguous tensor.
-TensorSpec nan_to_num_spec(const Tensor& self, std::optional<double>, std::optional<double>,
-                           std::optional<double>) {
+using OptDouble = std::optional<double>;
+TensorSpec nan_to_num_spec(const Tensor& self, OptDouble, OptDouble, OptDouble) {
+  check_dtype("nan_to_num", self.scalar_type(), dtypes::any_number, self.device());
+  return like_spec(self, self.scalar_type());
+}
+// Integers are only copied.
+Tensor& nan_to_num_out(const Tensor& self, OptDouble, OptDouble, OptDouble, Tensor& out) {
   if (c10::isIntegralType(self.scalar_type(), true)) {
-    return contiguous_spec(self.sym_sizes(), self.scalar_type(), operands_device(operands(self)));
+    detail::write_result(
+        out, contiguous_spec(self.sym_sizes(), self.scalar_type(), normalize_device(self.device())),
+        OutCast::plain, out.is_same(self));
+    return out;
   }
-  return same_unary(self, dtypes::number, "nan_to_num");
+  detail::check_overlap(out, self);
+  detail::write_result(out, same_unary(self, dtypes::number, "nan_to_num"), OutCast::same,
+                       out.is_same(self));
+  return out;
+}
+Tensor& nan_to_num_inplace(Tensor& self, OptDouble nan, OptDouble posinf, OptDouble neginf) {
+  return nan_to_num_out(self, nan, posinf, neginf, self);
 }
 
+TensorSpec conj_physical_like(const Tensor& self) { return like_spec(self, self.scalar_type()); }
 TensorSpec conj_physical_spec(const Tensor& self) {
   return same_unary(self, dtypes::all, "conj_physical");
+}
+Tensor& conj_physical_inplace(Tensor& self) {
+  if (self.is_complex()) {
+    detail::write_inplace(self, conj_physical_spec(self), OutCast::same);
+  }
+  return self;
 }
 
 TensorSpec triangle_spec(const Tensor& self, std::int64_t) {
@@ -225,12 +241,12 @@ MASSLESS_RULES(m) {
 
 MASSLESS_RULES(m) {
   float_rules_no_inplace<"special_entr">(m);
-  float_rules_no_inplace<"special_erfcx">(m);
+  float_rules_no_inplace<"special_erfcx", dtypes::any_full_real>(m);
   float_rules_no_inplace<"special_i0e">(m);
   float_rules_no_inplace<"special_i1">(m);
   float_rules_no_inplace<"special_i1e">(m);
-  float_rules_no_inplace<"special_log_ndtr">(m);
-  float_rules_no_inplace<"special_ndtri">(m);
+  float_rules_no_inplace<"special_log_ndtr", dtypes::any_full_real>(m);
+  float_rules_no_inplace<"special_ndtri", dtypes::any_full_real>(m);
   three_forms<"logit", "logit_", "logit.out", logit_spec>(m);
   two_forms<"polygamma", "polygamma.out", polygamma_spec>(m);
   rule<"polygamma_", polygamma_inplace>(m);
@@ -260,12 +276,14 @@ MASSLESS_RULES(m) {
   real_test_rules<"signbit">(m);
   three_forms<"logical_not", "logical_not_", "logical_not.out",
               bool_spec<"logical_not", dtypes::number_or_bool>, OutCast::any>(m);
-  rule<"_conj_physical", functional<conj_physical_spec>>(m);
+  rule<"_conj_physical", functional<conj_physical_like>>(m);
   rule<"conj_physical.out", iter_out<conj_physical_spec, OutCast::same>>(m);
-  rule<"conj_physical_", iter_inplace<conj_physical_spec, OutCast::same>>(m);
-  three_forms<"nan_to_num", "nan_to_num_", "nan_to_num.out", nan_to_num_spec, OutCast::same>(m);
-  three_forms<"tril", "tril_", "tril.out", triangle_spec, OutCast::same>(m);
-  three_forms<"triu", "triu_", "triu.out", triangle_spec, OutCast::same>(m);
+  rule<"conj_physical_", conj_physical_inplace>(m);
+  rule<"nan_to_num", functional<nan_to_num_spec>>(m);
+  rule<"nan_to_num_", nan_to_num_inplace>(m);
+  rule<"nan_to_num.out", nan_to_num_out>(m);
+  three_forms<"tril", "tril_", "tril.out", triangle_spec, OutCast::plain>(m);
+  three_forms<"triu", "triu_", "triu.out", triangle_spec, OutCast::plain>(m);
 }
 
 // Activations.
