@@ -56,6 +56,8 @@ void guard_gradient(const at::Tensor& real) {
   node->add_pre_hook(std::make_unique<RefuseFakeGradient>());
 }
 
+}  // namespace
+
 void check_written(const at::Tensor& t, const std::string& argument, const std::string& op) {
   const char* what = nullptr;
   if (!is_fake(t)) {
@@ -71,8 +73,6 @@ void check_written(const at::Tensor& t, const std::string& argument, const std::
           op);
   }
 }
-
-}  // namespace
 
 bool tensor_needs_care(const at::Tensor& t) noexcept {
   if (!t.defined()) {

@@ -6,6 +6,7 @@
 #include <ATen/core/stack.h>
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "fake/tensor.h"
@@ -38,6 +39,9 @@ class Care {
   torch::jit::Stack results_;
   bool passes_through_ = false;
 };
+
+// Raises if `t`, which the operator `op` writes, is real or the twin of a real tensor.
+void check_written(const at::Tensor& t, const std::string& argument, const std::string& op);
 
 // Shared with the fallback: raises if a real tensor stands in a written argument of `op`; makes
 // backward raise where it would write a fake gradient into a real tensor.

@@ -15,6 +15,7 @@
 #include "dispatch/state.h"
 #include "fake/call.h"
 #include "fake/care.h"
+#include "fake/collective.h"
 #include "fake/fallback.h"
 #include "fake/known.h"
 #include "fake/ledger.h"
@@ -353,6 +354,10 @@ void fake_fallback(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* st
   if (!touches_tensors(op)) {
     op.redispatchBoxed(
         keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, DispatchKey::Fake), stack);
+    return;
+  }
+  if (is_collective(op)) {
+    run_collective(op, stack);
     return;
   }
   const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());

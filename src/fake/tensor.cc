@@ -52,6 +52,11 @@ struct FakeTensorImpl final : c10::TensorImpl {
     TensorImpl::shallow_copy_from(other);
     set_custom_device(is_fake());
   }
+  // TensorImpl's own _set_zero refuses to set it; key_set_ is protected.
+  static void add_zero_key(TensorImpl* impl) {
+    constexpr auto keys = &FakeTensorImpl::key_set_;
+    impl->*keys = (impl->*keys).add(c10::DispatchKey::ZeroTensor);
+  }
   // `set_custom_device` is protected; the pointer to member reaches it on any TensorImpl.
   static void sync_device(TensorImpl* impl) {
     constexpr auto set =
@@ -103,6 +108,9 @@ void copy_bits(const at::Tensor& from, c10::TensorImpl* to) {
   }
   if (from.is_neg()) {
     to->_set_neg(true);
+  }
+  if (from._is_zerotensor()) {
+    FakeTensorImpl::add_zero_key(to);
   }
 }
 
@@ -193,6 +201,17 @@ at::Tensor make_fake(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, c10
 
 at::Tensor make_fake(const TensorSpec& spec) {
   return make_fake(spec.sizes, spec.strides, spec.dtype, spec.device);
+}
+
+at::Tensor make_zero_fake(const TensorSpec& spec) {
+  // Eager touches no memory, though its storage tells the whole size: the ledger sees none.
+  c10::Storage storage = new_storage(0, spec.device);
+  storage.unsafeGetStorageImpl()->set_nbytes(
+      storage_nbytes(spec.sizes, spec.strides, 0, c10::elementSize(spec.dtype)));
+  at::Tensor made =
+      make_fake_over(std::move(storage), spec.sizes, spec.strides, 0, spec.dtype, spec.device);
+  FakeTensorImpl::add_zero_key(made.unsafeGetTensorImpl());
+  return made;
 }
 
 c10::Storage fake_storage_of(const at::Tensor& t) {

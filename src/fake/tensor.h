@@ -46,6 +46,8 @@ c10::SymInt storage_nbytes(c10::SymIntArrayRef sizes, c10::SymIntArrayRef stride
 at::Tensor make_fake(const TensorSpec& spec);
 at::Tensor make_fake(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, c10::ScalarType dtype,
                      c10::Device device);
+// Forward AD's zero tangent (`_efficientzerotensor`): the ZeroTensor key stands for the values.
+at::Tensor make_zero_fake(const TensorSpec& spec);
 // A fake over a given fake storage.
 at::Tensor make_fake_over(c10::Storage storage, c10::SymIntArrayRef sizes,
                           c10::SymIntArrayRef strides, const c10::SymInt& offset,

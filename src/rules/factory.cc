@@ -151,14 +151,6 @@ at::Tensor ones_rule(SymIntArrayRef size, OptDtype dtype, OptLayout layout, OptD
   return fresh_filled(options_spec(size, dtype, layout, device, pin_memory), 1);
 }
 
-// Forward AD's zero tangents: no memory is touched, the ZeroTensor key stands for the values.
-at::Tensor efficient_zero_rule(SymIntArrayRef size, OptDtype dtype, OptLayout layout,
-                               OptDevice device, OptBool pin_memory) {
-  at::Tensor made = fresh(options_spec(size, dtype, layout, device, pin_memory));
-  made.unsafeGetTensorImpl()->_set_zero(true);
-  return made;
-}
-
 // torch.full without a dtype takes the number's kind.
 c10::ScalarType dtype_of_number(const Scalar& value) {
   if (value.isBoolean()) {
@@ -288,7 +280,6 @@ MASSLESS_RULES(m) {
   rule<"ones", ones_rule>(m);
   rule<"full", full_rule>(m);
   rule<"scalar_tensor", scalar_tensor_rule>(m);
-  rule<"_efficientzerotensor", efficient_zero_rule>(m);
   rule<"empty_like", empty_like_rule>(m);
   rule<"zeros_like", zeros_like_rule>(m);
   rule<"ones_like", ones_like_rule>(m);

@@ -1,5 +1,6 @@
 // Operators that ask which tensor, storage or memory this is.
 #include <ATen/core/Tensor.h>
+#include <c10/core/TensorOptions.h>
 
 #include <optional>
 
