@@ -1,5 +1,6 @@
 #include "fake/known.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -97,7 +98,9 @@ void set_known(const at::Tensor& fake, const at::Tensor& value) {
     return;
   }
   token->known.reset();
-  if (!values_wanted() || !small_enough_to_know(fake)) {
+  // Elements that share a place cannot each be given a value.
+  if (!values_wanted() || !small_enough_to_know(fake) ||
+      at::has_internal_overlap(fake) == at::MemOverlap::Yes) {
     return;
   }
   const RealScope real;

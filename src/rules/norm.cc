@@ -11,7 +11,9 @@
 #include <tuple>
 #include <utility>
 
+#include "fake/care.h"
 #include "fake/device.h"
+#include "fake/known.h"
 #include "fake/rule.h"
 #include "rules/strict.h"
 
@@ -226,13 +228,13 @@ BatchNorm check_batch_norm(const Tensor& input, std::initializer_list<Tensor> pa
   }
   const c10::SymInt channels = input.sym_size(1);
   const c10::Device device = common.get();
+  if (!c10::isFloatingType(input.scalar_type())) {
+    unsupported_dtype("batch_norm", input.scalar_type());
+  }
   if (device.is_cuda()) {
     return {device, accumulation_type(input), channels};
   }
   const c10::ScalarType type = parameter_type(input, parameters);
-  if (!c10::isFloatingType(input.scalar_type())) {
-    unsupported_dtype("batch_norm", input.scalar_type());
-  }
   return {device, type, channels};
 }
 
@@ -240,6 +242,16 @@ BatchNorm check_batch_norm(const Tensor& input, std::initializer_list<Tensor> pa
 TensorSpec batch_norm_output(const Tensor& input) {
   return input.device().is_cuda() ? empty_like_spec(input)
                                   : format_like_spec(input, input.suggest_memory_format());
+}
+
+// Training writes the running statistics, of which the schema of native_batch_norm says nothing.
+void write_running(const Tensor& running, const char* name) {
+  if (running.defined()) {
+    check_written(running, name, "aten::native_batch_norm");
+    if (is_fake(running)) {
+      forget(running);
+    }
+  }
 }
 
 std::tuple<TensorSpec, TensorSpec, TensorSpec> batch_norm_any(
@@ -336,6 +348,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> cudnn_batch_norm(const Tensor& input,
                                                             bool training, double, double) {
   const c10::Device device = same_device(
       {input, weight, or_undefined(bias), or_undefined(running_mean), or_undefined(running_var)});
+  if (training) {
+    write_running(or_undefined(running_mean), "running_mean");
+    write_running(or_undefined(running_var), "running_var");
+  }
   const c10::SymInt saved = training ? input.sym_size(1) : c10::SymInt(0);
   const TensorSpec stats = contiguous_spec({saved}, weight.scalar_type(), device);
   return {make_fake(format_like_spec(input, input.suggest_memory_format())), make_fake(stats),

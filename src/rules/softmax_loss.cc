@@ -70,9 +70,11 @@ TensorSpec softmax_backward_spec(const Tensor& grad, const Tensor& output, int64
                 "expected input and grad types to match, or input to be at::Half and grad to be "
                 "at::Float");
   } else {
-    TORCH_CHECK(!converted && grad.scalar_type() == output.scalar_type(), "expected scalar type ",
-                grad.scalar_type(), " but found ", converted ? input_dtype : output.scalar_type());
+    TORCH_CHECK(!converted, "expected scalar type ", grad.scalar_type(), " but found ",
+                input_dtype);
   }
+  TORCH_CHECK(grad.scalar_type() == output.scalar_type(), "expected scalar type ",
+              grad.scalar_type(), " but found ", output.scalar_type());
   check_floating("softmax_backward", grad);
   return contiguous_like_spec(grad, input_dtype);
 }
@@ -93,8 +95,13 @@ void check_weight_dtype(const Tensor& input, const Tensor& weight) {
 void check_nll(const Tensor& input, const Tensor& target) {
   TORCH_CHECK(input.dim() > 0 && input.dim() <= 2, "input tensor should be 1D or 2D");
   TORCH_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
-  const bool no_batch = input.dim() == 1 && target.dim() == 0;
-  TORCH_CHECK(no_batch || (target.dim() == 1 && input.sym_size(0) == target.sym_size(0)),
+  if (input.dim() == 1) {
+    TORCH_CHECK(
+        target.dim() == 0 || target.sym_size(0) == 1,
+        "For 1D input, 1D target must have size 1, but got target size: ", target.sym_sizes());
+    return;
+  }
+  TORCH_CHECK(target.dim() == 1 && input.sym_size(0) == target.sym_size(0),
               "size mismatch (got input: ", input.sym_sizes(), ", target: ", target.sym_sizes(),
               ")");
 }
