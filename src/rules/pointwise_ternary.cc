@@ -168,15 +168,12 @@ TensorSpec gelu_backward(const Tensor& grad, const Tensor& self, std::string_vie
   return promoted(operands(grad, self), dtypes::floats, "gelu_backward");
 }
 
-// The result is made like self and written as an output.
+// The result is made with self's dtype and written as an output.
 TensorSpec mish_backward(const Tensor& grad, const Tensor& self) {
   TensorSpec spec = promoted(operands(grad, self), dtypes::floats, "mish_backward");
   TORCH_CHECK(c10::canCast(spec.dtype, self.scalar_type()), "result type ", spec.dtype,
               " can't be cast to the desired output type ", self.scalar_type());
   spec.dtype = self.scalar_type();
-  if (self.sym_sizes().equals(spec.sizes)) {
-    spec.strides = like_spec(self, spec.dtype).strides;
-  }
   return spec;
 }
 
