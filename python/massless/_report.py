@@ -30,8 +30,8 @@ COLORS = {
     "activations": "#e0903a",
     "temporaries": "#b9bec4",
 }
-# More points than a picture has columns show nothing more.
-MAX_POINTS = 2000
+# Of more points a picture of this width shows nothing more.
+MAX_POINTS = 700
 TOP = 40
 
 
@@ -82,6 +82,15 @@ def short_location(location: str) -> str:
     return os.path.basename(path) + colon + rest
 
 
+def moment(event: Any) -> str:
+    """`aten::mm (backward) of model.layers.3.mlp`; work that belongs to no module (an optimizer's)
+    is told by its operator."""
+    text = event.operator or "the start"
+    if event.phase == "backward":
+        text += " (backward)"
+    return f"{text} of {event.module}" if event.module else f"{text}, outside of the modules"
+
+
 # --- the picture ---------------------------------------------------------------------------------
 
 
@@ -126,7 +135,7 @@ def _figure(plan: Any, title: str):
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("storage events, in the order of the program")
     axes.set_ylabel(f"live {unit}")
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=10, parse_math=False)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", linewidth=0.5, alpha=0.4)
     axes.set_axisbelow(False)
@@ -204,8 +213,8 @@ code { font-size: .92em; }
 {% for fact in facts %}<p class="facts">{{ fact }}</p>
 {% endfor %}
 <p class="peak"><strong>{{ plan.peak | bytes }}</strong> at the peak
-{%- if event %}: <code>{{ event.operator }}</code> in {{ event.module or "the step itself" }}
-({{ event.phase }}){% if event.location %}, {{ event.location }}{% endif %}{% endif %}.</p>
+{%- if event %}: {{ event | moment }}{% if event.location %}, {{ event.location }}{% endif %}
+{%- endif %}.</p>
 <p>A caching allocator would hold {{ reserved }}.</p>
 {% if budget %}<p class="{{ 'yes' if budget.fits else 'no' }}">{{ budget.text }}</p>{% endif %}
 <h2>Over the run</h2>
@@ -258,6 +267,7 @@ def render_html(
         "bytes": lambda n: bytes_text(int(n)),
         "count": lambda n: count_text(int(n)),
         "label": kind_label,
+        "moment": moment,
         "short": short_location,
     }
     groups = group_rows(plan.at_peak(None))

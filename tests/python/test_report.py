@@ -1,5 +1,6 @@
 """The report: rows grouped, timeline by kind, a page that needs nothing else, whole files only."""
 
+import dataclasses
 import os
 import pathlib
 import re
@@ -56,6 +57,11 @@ def test_page_is_self_contained_and_escaped(plan):
     # Names of XML vocabularies are no addresses that anything loads.
     loads = re.findall(r"""(?:src|href)=["']([^"'#][^"']*)""", page)
     assert loads == []
+
+
+def test_names_are_no_formulas(plan):
+    plan.peak_event = dataclasses.replace(plan.peak_event, operator="$\\frac{$")
+    assert _report.render_png(plan, "$\\frac{$").startswith(b"\x89PNG")
 
 
 def test_page_of_the_same_plan_is_the_same(plan):

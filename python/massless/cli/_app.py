@@ -23,6 +23,9 @@ class Commands(click.Group):
         given = list(sys.argv[1:] if args is None else args)
         debug = "--debug" in given
         extra["standalone_mode"] = False
+        # Read by transformers when it is imported: no hub, no advice between the tables.
+        os.environ["HF_HUB_OFFLINE"] = "1"
+        os.environ["TRANSFORMERS_VERBOSITY"] = "error"
         try:
             status = super().main(given, *rest, **extra)
         except click.exceptions.NoArgsIsHelpError as e:

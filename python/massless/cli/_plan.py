@@ -172,5 +172,5 @@ def _page(report: str | None, job: models.Job, made: Any, answer: dict | None) -
     if report is None:
         return ""
     if report.endswith(".png"):
-        return _report.render_png(made, f"{job.name}: {_table.facts(job)[0]}")
+        return _report.render_png(made, f"{job.name}\n{_table.facts(job)[0]}")
     return _report.render_html(made, job.name, _table.facts(job), answer)

@@ -14,7 +14,7 @@ LINE_EVERY = 10.0
 class Meanwhile:
     """`with Meanwhile() as say: say.phase("building"); plan(_progress=say.count)`.
 
-    A run that ends within 2 seconds writes no line to what is not a terminal.
+    What ends within 2 seconds writes no line to what is not a terminal.
     """
 
     def __init__(self, console: Console | None = None, clock: Callable[[], float] = time.monotonic):
@@ -50,21 +50,16 @@ class Meanwhile:
         self._what = what
         if self._bar is not None:
             self._bar.update(self._task, description=what, done="")
-        self._line("")
+        self._next_line = self._clock() + FIRST_LINE
 
     def count(self, done: int) -> None:
         """So many tensors were made so far."""
         text = f"{done:,} tensors"
         if self._bar is not None:
             self._bar.update(self._task, done=text)
-        self._line(text)
-
-    def _line(self, text: str) -> None:
-        if self._bar is not None:
             return
         with self._lock:
             if self._clock() < self._next_line:
                 return
             self._next_line = self._clock() + LINE_EVERY
-        words = [self._what, text] if text else [self._what]
-        self._console.print(f"massless: {', '.join(words)} ...", highlight=False, markup=False)
+        self._console.print(f"massless: {self._what}, {text} ...", highlight=False, markup=False)

@@ -59,10 +59,9 @@ def _lines(plan: Any) -> list[tuple[str, str]]:
     rows = [("peak", f"{bytes_text(int(plan.peak))} ({int(plan.peak):,} bytes)")]
     if plan.timeline:
         event = plan.peak_event
-        at = f"{event.operator or 'the start'} ({event.phase})"
-        if event.module:
-            at += f" of {event.module}"
-        rows.append(("  when", f"event {event.time:,} of {plan.timeline[-1].time + 1:,}: {at}"))
+        last = plan.timeline[-1].time + 1
+        when = f"event {event.time:,} of {last:,}: {_report.moment(event)}"
+        rows.append(("  when", when))
         if event.location:
             rows.append(("  where", event.location))
     if plan.device.type == "cuda":
@@ -84,7 +83,7 @@ def _alive(plan: Any, top: int) -> Table:
     )
     groups = _report.group_rows(plan.at_peak(None))
     for group in groups[:top]:
-        made = [group.operator, _report.short_location(group.location)]
+        made = [group.operator, _report.short_location(group.location).partition(" in ")[0]]
         where = ", ".join(part for part in made if part)
         # An input, or an optimizer's state: held before the step began.
         where = where or ("" if group.name else "made before the step")
