@@ -1,10 +1,13 @@
 #include "fake/tensor.h"
 
 #include <ATen/EmptyTensor.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
+#include <c10/util/safe_numerics.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -127,6 +130,15 @@ c10::Device normalize_device(c10::Device device) noexcept {
 
 SymDimVector contiguous_strides(c10::SymIntArrayRef sizes) {
   SymDimVector strides(sizes.size());
+  if (const auto plain = c10::asIntArrayRefSlowOpt(sizes)) {
+    std::int64_t step = 1;
+    for (std::size_t i = sizes.size(); i-- > 0;) {
+      strides[i] = step;
+      TORCH_CHECK(!c10::mul_overflows(step, std::max<std::int64_t>((*plain)[i], 1), &step),
+                  "Stride calculation overflowed with sizes=", *plain);
+    }
+    return strides;
+  }
   c10::SymInt step = 1;
   for (std::size_t i = sizes.size(); i-- > 0;) {
     strides[i] = step;
@@ -244,6 +256,11 @@ c10::Storage fake_storage_of(const at::Tensor& t) {
 
 at::Tensor view_of(const at::Tensor& base, c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
                    const c10::SymInt& offset, std::optional<c10::ScalarType> dtype) {
+  // A view of a normal tensor is a normal tensor in inference mode, too.
+  std::optional<c10::InferenceMode> normal;
+  if (C10_UNLIKELY(c10::InferenceMode::is_enabled()) && !base.is_inference()) {
+    normal.emplace(false);
+  }
   at::Tensor view =
       make_fake_over(fake_storage_of(base), sizes, strides, offset,
                      dtype.value_or(base.scalar_type()), normalize_device(base.device()));
