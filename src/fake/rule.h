@@ -142,6 +142,12 @@ at::Tensor& same_argument(const at::Tensor& wanted, A&... args) {
   return *found;
 }
 
+// The results of out= forms with several outputs.
+template <class R>
+struct TupleOfReferences : std::false_type {};
+template <class... T>
+struct TupleOfReferences<std::tuple<T&...>> : std::true_type {};
+
 template <OpName name, auto fn, class Sig = decltype(fn)>
 struct Kernel;
 template <OpName name, auto fn, class R, class... A>
@@ -182,6 +188,11 @@ struct Kernel<name, fn, R (*)(A...)> {
   static R popped(torch::jit::Stack stack, A&... args) {
     if constexpr (std::is_reference_v<R>) {
       return same_argument(stack.at(0).toTensor(), args...);
+    } else if constexpr (TupleOfReferences<R>::value) {
+      return [&]<std::size_t... i>(std::index_sequence<i...>) {
+        return R(same_argument(stack.at(i).toTensor(), args...)...);
+      }
+      (std::make_index_sequence<std::tuple_size_v<R>>());
     } else {
       return c10::impl::PopResult<R>::call(stack);
     }
