@@ -175,7 +175,7 @@ SymDimVector output_strides(c10::SmallVector<Operand, 4>& operands, SymIntArrayR
 }
 
 void check_cast(c10::ScalarType from, c10::ScalarType to, OutCast cast) {
-  if (cast == OutCast::safe) {
+  if (cast == OutCast::safe || cast == OutCast::loose) {
     TORCH_CHECK(c10::canCast(from, to), "result type ", from,
                 " can't be cast to the desired output type ", to);
   } else if (cast == OutCast::same) {
@@ -311,7 +311,7 @@ TensorSpec general_geometry(Operands tensors, bool with_number, c10::ScalarType 
 }
 
 void write_inplace(const at::Tensor& self, const TensorSpec& spec, OutCast cast) {
-  if (cast != OutCast::plain) {
+  if (checks_overlap(cast)) {
     at::assert_no_internal_overlap(self);
   }
   TORCH_CHECK(self.sym_sizes().equals(spec.sizes), "output with shape ", self.sym_sizes(),
@@ -321,11 +321,11 @@ void write_inplace(const at::Tensor& self, const TensorSpec& spec, OutCast cast)
 }
 
 void write_result(const at::Tensor& out, const TensorSpec& spec, OutCast cast, bool is_input) {
-  if (is_input) {
+  if (is_input && cast != OutCast::plain) {  // only TensorIterator refuses to resize an input
     write_inplace(out, spec, cast);
     return;
   }
-  if (cast != OutCast::plain) {
+  if (checks_overlap(cast)) {
     at::assert_no_internal_overlap(out);
   }
   check_out_device(out, spec);

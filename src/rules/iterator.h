@@ -168,8 +168,13 @@ enum class OutCast {
   safe,  // any dtype that the result's can be cast to
   same,  // the result's dtype only
   any,
+  loose,  // as safe, but overlap is not checked
   plain,  // the result's dtype only; the kernel is none of TensorIterator's: overlap is not checked
 };
+
+constexpr bool checks_overlap(OutCast cast) noexcept {
+  return cast != OutCast::plain && cast != OutCast::loose;
+}
 
 namespace detail {
 
@@ -207,7 +212,7 @@ struct IterInplace;
 template <auto spec, OutCast cast, class... A>
 struct IterInplace<spec, cast, TensorSpec (*)(const at::Tensor&, A...)> {
   static at::Tensor& call(at::Tensor& self, A... args) {
-    if constexpr (cast != OutCast::plain) {
+    if constexpr (checks_overlap(cast)) {
       (check_overlap(self, args), ...);
     }
     write_inplace(self, spec(self, args...), cast);
@@ -220,7 +225,7 @@ struct IterOut;
 template <auto spec, OutCast cast, class... A>
 struct IterOut<spec, cast, TensorSpec (*)(A...)> {
   static at::Tensor& call(A... args, at::Tensor& out) {
-    if constexpr (cast != OutCast::plain) {
+    if constexpr (checks_overlap(cast)) {
       (check_overlap(out, args), ...);
     }
     write_result(out, spec(args...), cast, (same_tensor(out, args) || ...));

@@ -231,7 +231,8 @@ MASSLESS_RULES(m) {
   backward_rules<"sigmoid_backward", backward<"sigmoid_backward", with_complex>>(m);
   backward_rules<"silu_backward", backward<"silu_backward", with_complex>>(m);
   backward_rules<"gelu_backward", gelu_backward>(m);
-  backward_rules<"threshold_backward", threshold_backward>(m);
+  two_forms<"threshold_backward", "threshold_backward.grad_input", threshold_backward,
+            OutCast::loose>(m);
   backward_rules<"elu_backward", elu_backward>(m);
   backward_rules<"leaky_relu_backward", leaky_relu_backward>(m);
   backward_rules<"hardtanh_backward",

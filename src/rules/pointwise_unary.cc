@@ -114,6 +114,12 @@ TensorSpec round_decimals_spec(const Tensor& self, std::int64_t) {
   return same_unary(self, dtypes::floats, "round");
 }
 
+// Integers are never looked at: the result is made like self.
+TensorSpec isinf_spec(const Tensor& self) {
+  return c10::isIntegralType(self.scalar_type(), true) ? like_spec(self, c10::kBool)
+                                                       : bool_spec<"isinf", dtypes::all>(self);
+}
+
 // Bool outputs only.
 template <OpName name>
 TensorSpec real_test_spec(const Tensor& self) {
@@ -270,7 +276,7 @@ MASSLESS_RULES(m) {
   three_forms<"round.decimals", "round_.decimals", "round.decimals_out", round_decimals_spec,
               OutCast::same>(m);
   rule<"isnan", functional<bool_spec<"isnan", dtypes::all>>>(m);
-  rule<"isinf", functional<bool_spec<"isinf", dtypes::all>>>(m);
+  rule<"isinf", functional<isinf_spec>>(m);
   real_test_rules<"isposinf">(m);
   real_test_rules<"isneginf">(m);
   real_test_rules<"signbit">(m);
@@ -303,7 +309,8 @@ MASSLESS_RULES(m) {
               same_spec<"elu", dtypes::floats, const Scalar&, const Scalar&, const Scalar&>, same>(
       m);
   three_forms<"threshold", "threshold_", "threshold.out",
-              same_spec<"threshold", dtypes::real, const Scalar&, const Scalar&>>(m);
+              same_spec<"threshold", dtypes::real, const Scalar&, const Scalar&>, OutCast::loose>(
+      m);
   two_forms<"softplus", "softplus.out",
             same_spec<"softplus", dtypes::floats, const Scalar&, const Scalar&>, same>(m);
   two_forms<"hardshrink", "hardshrink.out", same_spec<"hardshrink", dtypes::floats, const Scalar&>,
