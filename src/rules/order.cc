@@ -81,7 +81,7 @@ Pair sort(const Tensor& self, std::int64_t dim, bool descending) {
   return sort_stable(self, false, dim, descending);
 }
 
-Pair topk(const Tensor& self, const c10::SymInt& k, std::int64_t dim, bool, bool) {
+Pair topk(const Tensor& self, c10::SymInt k, std::int64_t dim, bool, bool) {
   const std::int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK(k >= 0 && k <= (self.dim() > 0 ? self.sym_size(wrapped) : c10::SymInt(1)),
               "selected index k out of range");
@@ -101,7 +101,7 @@ Pair selected(const Tensor& self, std::int64_t dim, bool keepdim, const char* na
   check_reducible(self, at::IntArrayRef(wrapped), name);
   return with_indices(reduced(self, at::IntArrayRef(wrapped), keepdim, self.scalar_type()));
 }
-Pair kthvalue(const Tensor& self, const c10::SymInt& k, std::int64_t dim, bool keepdim) {
+Pair kthvalue(const Tensor& self, c10::SymInt k, std::int64_t dim, bool keepdim) {
   const std::int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK(k >= 1 && k <= (self.dim() > 0 ? self.sym_size(wrapped) : c10::SymInt(1)),
               "kthvalue(): selected number k out of range for dimension ", wrapped);
