@@ -396,7 +396,9 @@ def _inputs_of_transformers(
     kind = type(model).__name__
     if main == "input_ids" and _TOKEN_LABELS.search(kind):
         inputs["labels"] = _tokens(batch, seq)
-        inputs.pop("decoder_input_ids", None)
+        # Where the config says with which token a decoder starts, the model shifts the labels.
+        if getattr(config, "decoder_start_token_id", None) is not None:
+            inputs.pop("decoder_input_ids", None)
     elif _CLASS_LABELS.search(kind):
         inputs["labels"] = torch.empty((batch,), dtype=torch.int64)
     if "use_cache" in accepted:

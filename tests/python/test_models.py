@@ -134,6 +134,16 @@ def test_inputs_of_a_training_step(written, config, inputs):
     assert all(p.grad is None for p in job.model.parameters())
 
 
+@pytest.mark.parametrize(("start", "given"), [(None, True), (0, False)])
+def test_inputs_of_a_decoder_that_reads_an_encoder(written, start, given):
+    config = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_model": 32}
+    config |= {"d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "vocab_size": 96}
+    job = models.job(written(config | {"decoder_start_token_id": start}), batch=2, seq=16)
+    assert ("decoder_input_ids" in job.inputs) is given
+    with massless.fake_mode(device="cuda"):
+        assert massless.is_fake(job.step(*job.args))
+
+
 def test_forward_has_no_labels_and_evaluates(written):
     job = models.job(written(LLAMA), task="forward", seq=8)
     assert job.inputs == {"input_ids": "int64 [1, 8]"}
