@@ -38,7 +38,8 @@ struct FakeCudaGuard final : c10::impl::DeviceGuardImplInterface {
     return c10::Stream(c10::Stream::DEFAULT,
                        at(device.has_index() ? device.index() : current_index));
   }
-  c10::Stream getStream(c10::Device device) const override { return stream_of(device); }
+  // Autograd asks for it when it makes a node for a tensor of ours, so before every backward.
+  c10::Stream getStream(c10::Device device) const override;
   c10::Stream getDefaultStream(c10::Device device) const override { return stream_of(device); }
   c10::Stream getNewStream(c10::Device device, int) const override { return stream_of(device); }
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
@@ -128,6 +129,23 @@ struct EngineAccess : torch::autograd::Engine {
   }
 };
 
+// The engine starts as many threads as there are devices, so only when ours are there.
+void ensure_device_threads_once() {
+  static thread_local bool ensured = false;
+  if (!ensured && in_use()) {
+    ensured = true;
+    EngineAccess::ensure_device_threads();
+  }
+}
+
+c10::Stream FakeCudaGuard::getStream(c10::Device device) const {
+  static const bool in_time = hooks_in_time();
+  if (in_time) {
+    ensure_device_threads_once();
+  }
+  return stream_of(device);
+}
+
 }  // namespace
 
 FakeDeviceUse::FakeDeviceUse(c10::Device device)
@@ -156,11 +174,7 @@ void require_backward_support(c10::Device device) {
     raise(ErrorCode::accelerator_too_late,
           "a backward on fake " + device.str() + " was prepared, but torch was imported first");
   }
-  static thread_local bool ensured = false;
-  if (!ensured) {
-    EngineAccess::ensure_device_threads();
-    ensured = true;
-  }
+  ensure_device_threads_once();
 }
 
 }  // namespace massless

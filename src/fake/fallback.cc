@@ -177,7 +177,9 @@ at::Tensor fake_result(const at::Tensor& result, const std::vector<at::Tensor>& 
   }
   if (storage_token(result.storage().unsafeGetStorageImpl()) != nullptr) {
     for (const at::Tensor& input : inputs) {
-      if (input.has_storage() && result.is_alias_of(input)) {
+      // Not is_alias_of: for different storages that asks for their data pointers.
+      if (input.has_storage() &&
+          input.storage().unsafeGetStorageImpl() == result.storage().unsafeGetStorageImpl()) {
         return view_of(input, result.sym_sizes(), result.sym_strides(), result.sym_storage_offset(),
                        result.scalar_type());
       }
@@ -260,10 +262,23 @@ void remember_devices(const Call& call) {
   }
 }
 
+// Not hasComputedKernelForDispatchKey: that also finds ATen's fallback on the Meta key, which only
+// says that there is none.
+bool has_meta_kernel(const OperatorHandle& op) {
+  for (const DispatchKey key :
+       {DispatchKey::Meta, DispatchKey::CompositeExplicitAutogradNonFunctional,
+        DispatchKey::CompositeExplicitAutograd, DispatchKey::CompositeImplicitAutograd}) {
+    if (op.hasKernelForDispatchKey(key)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool answer_by_meta(const Call& call, OpStat& stat) {
   const auto native = native_meta().find(call.op.operator_name());
   const bool is_native = native != native_meta().end();
-  if (!is_native && !call.op.hasComputedKernelForDispatchKey(DispatchKey::Meta)) {
+  if (!is_native && !has_meta_kernel(call.op)) {
     return false;
   }
   const OpScope scope(
@@ -418,7 +433,7 @@ std::string answering_rung(const std::string& qualified_name) {
   if (native_meta().count(op.operator_name()) != 0) {
     return std::string(rung_name(Rung::native_meta));
   }
-  const bool meta = op.hasComputedKernelForDispatchKey(DispatchKey::Meta);
+  const bool meta = has_meta_kernel(op);
   return std::string(rung_name(meta ? Rung::python_meta : Rung::error));
 }
 

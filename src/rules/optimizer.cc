@@ -1,14 +1,21 @@
 // Fused optimizer steps and gradient scaling: kernels that write into lists of tensors.
 //
-// The _foreach_ family has no rule here. Its CPU kernels are ATen's composites ("slow paths") that
-// call the single-tensor operator for each element, so promotion, errors and known values are
-// those of the element's own rule, and the ladder answers them.
+// The _foreach_ family needs no rules but four. Its CPU kernels are ATen's composites ("slow
+// paths") that call the single-tensor operator for each element, so promotion, errors and known
+// values are those of the element's own rule, and the ladder answers them. The four read their
+// scalars from a tensor.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_foreach_addcdiv.h>
+#include <ATen/ops/_foreach_addcmul.h>
 
 #include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "fake/device.h"
+#include "fake/known.h"
 #include "fake/rule.h"
 
 namespace massless {
@@ -151,7 +158,102 @@ at::Tensor& update_scale(at::Tensor& self, at::Tensor& growth_tracker, const at:
   return self;
 }
 
+// The checks of ATen's conversion of `scalars`, in its order.
+void check_scalars(at::TensorList self, const at::Tensor& scalars) {
+  TORCH_CHECK(scalars.device().is_cpu(), "Expected scalars to be on CPU, got ", scalars.device(),
+              " instead.");
+  TORCH_CHECK(scalars.is_contiguous(), "Expected scalars to be contiguous.");
+  TORCH_CHECK(scalars.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got ",
+              scalars.dim(), " instead.");
+  TORCH_CHECK(scalars.sym_size(0) == static_cast<std::int64_t>(self.size()),
+              "Expected length of scalars to match input of length ", self.size(), " but got ",
+              scalars.sym_size(0), " instead.");
+}
+
+// One scalar for each element: the known ones, else stand-ins of the same kind. Only the kind
+// decides an element's metadata; what must not be folded with them is forgotten by the callers.
+std::vector<at::Scalar> scalars_of(const at::Tensor& scalars) {
+  const at::Tensor known = is_fake(scalars) ? known_value(scalars) : at::Tensor();
+  std::vector<at::Scalar> made;
+  for (std::int64_t i = 0; i < scalars.size(0); ++i) {
+    if (known.defined()) {
+      const RealScope real;
+      made.push_back(known.select(0, i).item());
+    } else if (c10::isIntegralType(scalars.scalar_type(), /*includeBool=*/true)) {
+      made.emplace_back(1);
+    } else {
+      made.emplace_back(1.0);
+    }
+  }
+  return made;
+}
+
+void forget_all(at::TensorList list) {
+  for (const at::Tensor& t : list) {
+    if (is_fake(t)) {
+      forget(t);
+    }
+  }
+}
+
+// Registered without the careful path of rule<>: each element takes its own.
+template <OpName name, auto each>
+struct PackedScalars {
+  static OpStat& stat() {
+    static OpStat made(std::string("aten::") + name.text);
+    return made;
+  }
+  static std::vector<at::Tensor> call(at::TensorList self, at::TensorList tensor1,
+                                      at::TensorList tensor2, const at::Tensor& scalars) {
+    const OpScope scope(stat(), Rung::rule);
+    check_scalars(self, scalars);
+    std::vector<at::Tensor> made = each(self, tensor1, tensor2, scalars_of(scalars));
+    if (!is_known(scalars)) {
+      forget_all(made);
+    }
+    return made;
+  }
+  static void call_(at::TensorList self, at::TensorList tensor1, at::TensorList tensor2,
+                    const at::Tensor& scalars) {
+    const OpScope scope(stat(), Rung::rule);
+    check_scalars(self, scalars);
+    if (!is_known(scalars)) {
+      forget_all(self);
+    }
+    each(self, tensor1, tensor2, scalars_of(scalars));
+  }
+};
+
+using Packed = at::ArrayRef<at::Scalar>;
+std::vector<at::Tensor> addcmul(at::TensorList a, at::TensorList b, at::TensorList c, Packed s) {
+  return at::_foreach_addcmul(a, b, c, s);
+}
+std::vector<at::Tensor> addcdiv(at::TensorList a, at::TensorList b, at::TensorList c, Packed s) {
+  return at::_foreach_addcdiv(a, b, c, s);
+}
+void addcmul_(at::TensorList a, at::TensorList b, at::TensorList c, Packed s) {
+  at::_foreach_addcmul_(a, b, c, s);
+}
+void addcdiv_(at::TensorList a, at::TensorList b, at::TensorList c, Packed s) {
+  at::_foreach_addcdiv_(a, b, c, s);
+}
+
+template <OpName name, auto each>
+void packed(torch::Library& m) {
+  using Rule = PackedScalars<name, each>;
+  register_rule_stat(&Rule::stat());
+  if constexpr (std::is_void_v<decltype(each({}, {}, {}, {}))>) {
+    m.impl(name.text, torch::CppFunction::makeFromUnboxedFunction(&Rule::call_));
+  } else {
+    m.impl(name.text, torch::CppFunction::makeFromUnboxedFunction(&Rule::call));
+  }
+}
+
 MASSLESS_RULES(m) {
+  packed<"_foreach_addcmul.Tensor", addcmul>(m);
+  packed<"_foreach_addcmul_.Tensor", addcmul_>(m);
+  packed<"_foreach_addcdiv.Tensor", addcdiv>(m);
+  packed<"_foreach_addcdiv_.Tensor", addcdiv_>(m);
   rule<"_fused_adam_", fused_adam<double>>(m);
   rule<"_fused_adam_.tensor_lr", fused_adam<const at::Tensor&>>(m);
   rule<"_fused_adamw_", fused_adam<double>>(m);

@@ -19,11 +19,17 @@
 namespace massless {
 namespace {
 
+at::Tensor copy_of(const at::Tensor& real) {
+  const RealScope to_copy;
+  return real.clone();
+}
+
 // `write` raises real_write and leaves `real` as it was.
 void expect_refused(at::Tensor real, const std::function<void()>& write) {
-  const at::Tensor before = real.clone();
+  const at::Tensor before = copy_of(real);
   const auto version = real._version();
   expect_code(ErrorCode::real_write, write);
+  const RealScope to_compare;
   EXPECT_TRUE(at::equal(real, before));
   EXPECT_EQ(real._version(), version);
 }
