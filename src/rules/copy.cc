@@ -260,10 +260,10 @@ at::Tensor roll_one(const at::Tensor& self, const SymInt& shift, std::int64_t di
     return make_fake(empty_like_spec(self));
   }
   if (!self.device().is_cpu()) {
-    (void)c10::maybe_wrap_dim(dim, self.dim());
+    (void)c10::maybe_wrap_dim(dim, self.dim(), /*wrap_scalar=*/false);
     return make_fake(contiguous_like_spec(self));
   }
-  dim = c10::maybe_wrap_dim(dim, self.dim());
+  dim = c10::maybe_wrap_dim(dim, self.dim(), /*wrap_scalar=*/false);
   const SymInt size = self.sym_sizes()[dim];
   // Python's remainder, which is never negative.
   SymInt start = (size - shift) % size;

@@ -105,6 +105,19 @@ at::Tensor as_strided_scatter_rule(const at::Tensor& self, const at::Tensor& src
   return scattered(self, src, as_strided_rule(self, size, stride, std::move(offset)));
 }
 
+// ATen's out forms make the tensor and copy it: its sizes, contiguous.
+template <auto fn, class Sig = decltype(fn)>
+struct ScatterOut;
+template <auto fn, class... A>
+struct ScatterOut<fn, at::Tensor (*)(A...)> {
+  static TensorSpec spec(A... args) { return dense(fn(std::forward<A>(args)...)); }
+};
+template <OpName name, OpName out_name, auto fn>
+void scatter_rules(torch::Library& m) {
+  rule<name, fn>(m);
+  rule<out_name, out<&ScatterOut<fn>::spec>>(m);
+}
+
 // Gradients of views: zeros of the input's size with the gradient written in.
 TensorSpec zeros_around(const at::Tensor& grad, SymIntArrayRef sizes) {
   return contiguous_spec(sizes, grad.scalar_type(), grad.device());
@@ -154,10 +167,10 @@ MASSLESS_RULES(m) {
   rule<"unbind_copy.int", functional<copy_of<unbind_rule>>>(m);
   rule<"narrow_copy", functional<narrow_copy_spec>>(m);
   rule<"narrow_copy.out", out<narrow_copy_spec>>(m);
-  rule<"select_scatter", select_scatter_rule>(m);
-  rule<"slice_scatter", slice_scatter_rule>(m);
-  rule<"diagonal_scatter", diagonal_scatter_rule>(m);
-  rule<"as_strided_scatter", as_strided_scatter_rule>(m);
+  scatter_rules<"select_scatter", "select_scatter.out", select_scatter_rule>(m);
+  scatter_rules<"slice_scatter", "slice_scatter.out", slice_scatter_rule>(m);
+  scatter_rules<"diagonal_scatter", "diagonal_scatter.out", diagonal_scatter_rule>(m);
+  scatter_rules<"as_strided_scatter", "as_strided_scatter.out", as_strided_scatter_rule>(m);
   rule<"select_backward", functional<select_backward_spec>>(m);
   rule<"slice_backward", functional<slice_backward_spec>>(m);
   rule<"diagonal_backward", functional<diagonal_backward_spec>>(m);
