@@ -131,6 +131,8 @@ def job(
     wanted = None if dtype is None else parse_dtype(dtype)
     model, config = build(model_text, dtype=wanted, device=where)
     seq = _sequence_length(config, seq, batch)
+    if getattr(model, "main_input_name", "") == "pixel_values":
+        seq = None
     with fake_mode(device=where):
         maker = _inputs_of_transformers if config is not None else _inputs_of_module
         inputs, loss = maker(model, batch, seq, task)

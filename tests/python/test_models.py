@@ -144,6 +144,14 @@ def test_inputs_of_a_decoder_that_reads_an_encoder(written, start, given):
         assert massless.is_fake(job.step(*job.args))
 
 
+def test_images_have_no_sequence(written):
+    config = {"model_type": "vit", "architectures": ["ViTForImageClassification"]}
+    config |= {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4}
+    job = models.job(written(config | {"image_size": 32, "patch_size": 16}), batch=2)
+    assert job.inputs == {"pixel_values": "float32 [2, 3, 32, 32]", "labels": "int64 [2]"}
+    assert job.seq is None
+
+
 def test_forward_has_no_labels_and_evaluates(written):
     job = models.job(written(LLAMA), task="forward", seq=8)
     assert job.inputs == {"input_ids": "int64 [1, 8]"}
