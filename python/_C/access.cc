@@ -11,6 +11,7 @@
 #include "fake/known.h"
 #include "fake/storage.h"
 #include "fake/tensor.h"
+#include "rules/config.h"
 
 namespace massless::python {
 
@@ -56,10 +57,16 @@ class RealWorld {
 void bind_access(py::module_& m) {
   m.def("is_fake_storage", [](const c10::Storage& s) { return token_of(s) != nullptr; });
   m.def("storage_device", [](const c10::Storage& s) { return token_of(s)->device; });
+  m.def("storage_is_pinned", [](const c10::Storage& s) { return token_of(s)->pinned; });
   m.def("resize_storage", [](const c10::Storage& s, std::int64_t nbytes) {
     resize_storage(s.unsafeGetStorageImpl(), nbytes);
   });
   m.def("raise_error", &raise_code);
+  m.def("set_cuda_capability", &set_cuda_capability);
+  m.def("cuda_capability", [] {
+    const int capability = cuda_config().capability;
+    return py::make_tuple(capability / 10, capability % 10);
+  });
   m.def("require_backward_support", &require_backward_support);
   m.def("fake_devices_in_use", &fake_devices_in_use);
   py::class_<FakeKeyOn>(m, "FakeKeyOn")

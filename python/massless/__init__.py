@@ -8,6 +8,7 @@ from massless import _load
 
 _load.load_library()
 
+from massless import config  # noqa: E402
 from massless._errors import (  # noqa: E402
     DataDependentError,
     GuardError,
@@ -35,6 +36,7 @@ __all__ = [
     "Plan",
     "SpecializationError",
     "UnsupportedOperatorError",
+    "config",
     "explain_ops",
     "fake_like",
     "fake_mode",

@@ -9,7 +9,7 @@ import threading
 
 import torch
 
-from massless import _C, _autocast, _copy, _engine, _repr
+from massless import _C, _copy, _cuda, _engine, _repr
 
 _lock = threading.Lock()
 _depth = 0
@@ -50,7 +50,7 @@ def install() -> None:
         _patch_tensor()
         _patch_storage()
         _engine.install()
-        _autocast.install()
+        _cuda.install()
         _installed = True
 
 
@@ -184,9 +184,11 @@ def _new(self, *args, device=None, size=None):
         return args[0].alias() if hasattr(args[0], "alias") else args[0].detach()
     if len(args) == 1 and isinstance(args[0], torch.UntypedStorage):
         return _made(torch.empty, 0, dtype=self.dtype, device=device).set_(args[0])
-    if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], torch.Size):
+    if len(args) == 1 and isinstance(args[0], torch.Size):
+        args = args[0]
+    elif len(args) == 1 and isinstance(args[0], (list, tuple)):
         return _made(torch.tensor, args[0], dtype=self.dtype, device=device)
-    return _made(torch.empty, tuple(args) if args else 0, dtype=self.dtype, device=device)
+    return _made(torch.empty, tuple(args) or 0, dtype=self.dtype, device=device)
 
 
 def _made(factory, *args, **kwargs) -> torch.Tensor:
@@ -322,7 +324,7 @@ def _patch_storage() -> None:
     for name in ("_getitem", "_setitem"):
         _refuse(typed, name, _is_fake_storage)
     _instead(untyped, "is_shared", _is_fake_storage, lambda self: self.device.type != "cpu")
-    _instead(untyped, "is_pinned", _is_fake_storage, lambda self, *_: False)
+    _instead(untyped, "is_pinned", _is_fake_storage, lambda self, *_: _C.storage_is_pinned(self))
     _instead(untyped, "resize_", _is_fake_storage, _resize)
     _patch_storage_copy(untyped)
     device = torch._C.StorageBase.device

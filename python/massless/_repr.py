@@ -20,20 +20,23 @@ def describe(t: torch.Tensor) -> str:
         parts.append(f"grad_fn=<{type(t.grad_fn).__name__}>")
     elif t.requires_grad:
         parts.append("requires_grad=True")
-    text = f"FakeTensor({', '.join(parts)})"
-    return f"Parameter containing:\n{text}" if isinstance(t, torch.nn.Parameter) else text
+    return f"FakeTensor({', '.join(parts)})"
 
 
 def format_fake(t: torch.Tensor, spec: str) -> str:
-    """A known 0-dim value formats as its number, as for real tensors; else the description."""
+    """A known 0-dim value formats as its number, as for real tensors; else the description.
+
+    Raises:
+        DataDependentError: a format for a number, and the number is not known.
+    """
     if t.dim() == 0 and not t.requires_grad:
         value = _C.known_value(t)
         if value is not None:
             with _C.RealWorld():
                 return value.item().__format__(spec)
-        if spec:
-            _C.raise_error("data_dependent", "a number to print was asked", "Tensor.__format__")
-    return describe(t).__format__(spec)
+    if t.dim() == 0 and spec:
+        _C.raise_error("data_dependent", "a number to print was asked", "Tensor.__format__")
+    return object.__format__(t, spec)
 
 
 def describe_storage(storage) -> str:

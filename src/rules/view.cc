@@ -3,6 +3,7 @@
 #include <ATen/InferSize.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/WrapDimMinimal.h>
 
 #include <limits>
@@ -25,7 +26,10 @@ SymDimVector to_vector(SymIntArrayRef ref) { return {ref.begin(), ref.end()}; }
 at::Tensor fresh_of_literal(const at::Tensor& real) {
   at::Tensor fake = make_fake(real.sym_sizes(), real.sym_strides(), real.scalar_type(),
                               normalize_device(real.device()));
-  set_known(fake, real);
+  // Memory that somebody else owns (torch.from_numpy) may change under us.
+  if (real.storage().data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter()) {
+    set_known(fake, real);
+  }
   return fake;
 }
 
