@@ -1,6 +1,7 @@
 #include "fake/storage.h"
 
 #include <c10/core/Allocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <string>
 #include <utility>
@@ -53,15 +54,50 @@ c10::Allocator* no_allocator() {
   return made;
 }
 
+// Stands in a real storage's DataPtr, keeps the original one, and tells the ledger of the death.
+struct WatchedNumber {
+  c10::DataPtr original;
+  std::shared_ptr<Ledger> ledger;
+  std::uint32_t id;
+};
+
+void delete_watched(void* context) {
+  auto* watched = static_cast<WatchedNumber*>(context);
+  watched->ledger->death(watched->id);
+  delete watched;
+}
+
 const std::string& access_message() {
   static const auto* text = new std::string(error_text(
       ErrorCode::data_access, "", "the data pointer of a fake tensor was asked for", ""));
   return *text;
 }
 
+// Autograd asks the device of every tensor for its guard, and where there is none the process may
+// end.
+void require_guard(c10::Device device) {
+  if (!device.is_cpu() && !c10::impl::hasDeviceGuardImpl(device.type())) {
+    raise(ErrorCode::bad_argument,
+          "a fake on " + device.str() + " was asked for, a device that this build of torch lacks");
+  }
+}
+
 }  // namespace
 
+void require_strided(const at::Tensor& t, const char* what) {
+  const char* kind = t.is_nested() ? "nested" : t.is_quantized() ? "quantized" : nullptr;
+  if (kind == nullptr && t.layout() == c10::kStrided) {
+    return;
+  }
+  raise(ErrorCode::unsupported_value,
+        std::string(what) +
+            (kind != nullptr ? std::string(" is a ") + kind + " tensor"
+                             : " has the layout " + c10::str(t.layout())) +
+            ", which fakes do not have");
+}
+
 c10::Storage new_storage(const c10::SymInt& nbytes, c10::Device device) {
+  require_guard(device);
   auto token = std::make_unique<StorageToken>(device);
   if (ModeState* mode = current_mode(); mode != nullptr && mode->ledger) {
     token->id = mode->ledger->birth(ledger_bytes(nbytes), device);
@@ -98,6 +134,22 @@ void resize_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes) {
       token->ledger->resize(token->id, ledger_bytes(nbytes));
     }
   }
+}
+
+void record_number(const at::Tensor& number) {
+  if (current_ledger() == nullptr || !number.has_storage()) {
+    return;
+  }
+  c10::StorageImpl* storage = number.storage().unsafeGetStorageImpl();
+  if (storage->data_ptr().get_deleter() == &delete_watched) {
+    return;
+  }
+  const auto ledger = current_mode()->ledger;
+  const auto nbytes = static_cast<std::int64_t>(storage->nbytes());
+  const c10::Device device = storage->device();
+  auto* watched = new WatchedNumber{{}, ledger, ledger->birth(nbytes, device)};
+  void* data = storage->data_ptr().get();
+  watched->original = storage->set_data_ptr({data, watched, &delete_watched, device});
 }
 
 }  // namespace massless

@@ -1,6 +1,7 @@
 // The storage of fakes: no bytes, a size, and a token that carries what Massless knows of it.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 #include <c10/core/Storage.h>
 #include <c10/core/SymInt.h>
@@ -28,7 +29,12 @@ struct StorageToken {
   c10::intrusive_ptr<c10::StorageImpl> known;
 };
 
+// Raises unsupported_value unless `t` is strided and dense: sparse, nested and quantized tensors
+// hold more than a storage. `what` tells where it was met ("the result").
+void require_strided(const at::Tensor& t, const char* what);
+
 // A new fake storage of `nbytes` bytes that claims `device`; recorded by the current mode's ledger.
+// Raises bad_argument for a device that has no guard in this process.
 c10::Storage new_storage(const c10::SymInt& nbytes, c10::Device device);
 
 // Null for a storage that is not ours.
@@ -38,5 +44,9 @@ StorageToken* storage_token(const c10::StorageImpl* storage) noexcept;
 void grow_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes);
 // Sets the size of a fake storage, as Python's untyped_storage().resize_ does; known values go.
 void resize_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes);
+
+// A wrapped number is a real CPU tensor of 8 bytes, which eager's memory holds as well (and
+// autograd may save): the current ledger, if any, records its life.
+void record_number(const at::Tensor& number);
 
 }  // namespace massless

@@ -230,8 +230,7 @@ c10::Storage fake_storage_of(const at::Tensor& t) {
   if (is_fake(t)) {
     return t.storage();
   }
-  TORCH_CHECK(t.layout() == c10::kStrided, "massless: only strided tensors have a fake twin, got ",
-              t.layout());
+  require_strided(t, "a real argument");
   c10::StorageImpl* real = t.storage().unsafeGetStorageImpl();
   ModeState* mode = current_mode();
   if (mode == nullptr) {
@@ -283,10 +282,7 @@ at::Tensor adopt_meta(const at::Tensor& meta, c10::Device device) {
   if (device.is_meta()) {
     return meta;
   }
-  if (meta.layout() != c10::kStrided) {
-    raise(ErrorCode::unsupported_value,
-          "the result has the layout " + c10::str(meta.layout()) + ", which fakes do not have");
-  }
+  require_strided(meta, "the result");
   c10::Storage storage = new_storage(meta.storage().sym_nbytes(), device);
   at::Tensor fake = make_fake_over(std::move(storage), meta.sym_sizes(), meta.sym_strides(),
                                    meta.sym_storage_offset(), meta.scalar_type(), device);
@@ -312,10 +308,7 @@ at::Tensor FakeConverter::convert(const at::Tensor& t, const FakeLikeOptions& op
   if (const auto it = memo_->tensors.find(t.unsafeGetTensorImpl()); it != memo_->tensors.end()) {
     return it->second.second;
   }
-  if (t.layout() != c10::kStrided || !t.has_storage()) {
-    raise(ErrorCode::unsupported_value,
-          "a fake of a tensor with layout " + c10::str(t.layout()) + " was asked for");
-  }
+  require_strided(t, "the tensor to make a fake of");
   const c10::Device device = normalize_device(options.device.value_or(t.device()));
   const c10::Storage real = t.storage();
   auto it = memo_->storages.find(real.unsafeGetStorageImpl());
