@@ -21,13 +21,19 @@ class _Engine(torch._C._ImperativeEngine):
         if not roots:
             return super().run_backward(tensors, *args, **kwargs)
         _prepare(roots)
-        with _C.FakeKeyOn():
-            return super().run_backward(tensors, *args, **kwargs)
+        try:
+            with _C.FakeKeyOn():
+                return super().run_backward(tensors, *args, **kwargs)
+        except RuntimeError as error:
+            if _C.fake_devices_in_use() and "accelerator device when none" in str(error):
+                # The root is on the CPU, and what it depends on is not.
+                _C.require_backward_support(_CUDA)
+            raise
 
 
 def _prepare(roots: list[torch.Tensor]) -> None:
     for t in roots:
-        if t.device.type != "cpu":
-            _C.require_backward_support(t.device)
-    if _C.fake_devices_in_use() and _C.accelerator_report()[1]:
+        _C.require_backward_support(t.device)
+    in_time = _C.accelerator_report()[1]
+    if in_time and _C.fake_devices_in_use():
         _C.require_backward_support(_CUDA)

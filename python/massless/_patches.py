@@ -49,6 +49,7 @@ def install() -> None:
             return
         _patch_tensor()
         _patch_storage()
+        _patch_init()
         _engine.install()
         _cuda.install()
         _installed = True
@@ -107,7 +108,10 @@ def _instead(owner: type, name: str, is_fake, ours) -> None:
 # Tensors
 
 
-_TENSOR_BYTES = "data_ptr __reduce_ex__ _reduce_ex_internal __dlpack__ apply_ map_ map2_".split()
+_TENSOR_BYTES = (
+    *("data_ptr", "__reduce_ex__", "_reduce_ex_internal", "__dlpack__"),
+    *("apply_", "map_", "map2_"),
+)
 
 
 def _number(name: str, convert):
@@ -204,13 +208,13 @@ def _patch_setter(tensor: type, name: str) -> None:
     slot = getattr(torch._C.TensorBase, name)
 
     def set_(self, value):
-        if isinstance(value, torch.Tensor) and _is_fake(value) and not _is_fake(self):
-            if not self.is_meta:
-                _C.raise_error(
-                    "real_write",
-                    f"the .{name} of a real tensor of shape {tuple(self.shape)} was to become fake",
-                    f"Tensor.{name}",
-                )
+        becomes_fake = isinstance(value, torch.Tensor) and _is_fake(value)
+        if becomes_fake and not _is_fake(self) and not self.is_meta:
+            _C.raise_error(
+                "real_write",
+                f"the .{name} of a real tensor of shape {tuple(self.shape)} was to become fake",
+                f"Tensor.{name}",
+            )
         slot.__set__(self, value)
 
     setattr(tensor, name, property(slot.__get__, set_, slot.__delete__, slot.__doc__))
@@ -219,11 +223,10 @@ def _patch_setter(tensor: type, name: str) -> None:
 def _make_set(old):
     def set_(self, *args, **kwargs):
         source = args[0] if args else kwargs.get("source")
-        if isinstance(source, (torch.UntypedStorage, torch.TypedStorage)):
-            if _is_fake_storage(source) and not _is_fake(self):
-                _C.raise_error(
-                    "real_write", "a real tensor was to take the storage of a fake", "Tensor.set_"
-                )
+        if _is_any_fake_storage(source) and not _is_fake(self):
+            _C.raise_error(
+                "real_write", "a real tensor was to take the storage of a fake", "Tensor.set_"
+            )
         return old(self, *args, **kwargs)
 
     return set_
@@ -298,18 +301,40 @@ def _refuse_property(old: property, name: str) -> property:
     return property(get, old.fset, old.fdel, old.__doc__)
 
 
+def _patch_init() -> None:
+    """trunc_normal_ draws again while any value is out of bounds; which ones nobody knows."""
+    init = torch.nn.init
+    old = init._no_grad_trunc_normal_
+
+    @functools.wraps(old)
+    def _no_grad_trunc_normal_(tensor, mean, std, *args, **kwargs):
+        if _is_fake(tensor):
+            with torch.no_grad():
+                return tensor.normal_(mean, std)
+        return old(tensor, mean, std, *args, **kwargs)
+
+    init._no_grad_trunc_normal_ = _no_grad_trunc_normal_
+
+
 # Storages
 
 _STORAGE_METHODS = (
-    "__getitem__ __setitem__ __iter__ __reduce__ __deepcopy__ _byteswap _new_with_weak_ptr "
-    "_set_from_file _share_cuda_ _share_fd_cpu_ _share_filename_cpu_ _write_file byteswap clone "
-    "copy_ cpu cuda data_ptr fill_ pin_memory share_memory_ to tolist float double half bfloat16 "
-    "int long short char byte bool complex_float complex_double"
-).split()
+    *("__getitem__", "__setitem__", "__iter__", "__reduce__", "__deepcopy__"),
+    *("_byteswap", "_set_from_file", "_share_cuda_"),
+    *("_share_fd_cpu_", "_share_filename_cpu_", "_write_file"),
+    *("byteswap", "clone", "copy_", "cpu", "cuda", "data_ptr"),
+    *("fill_", "pin_memory", "share_memory_", "to", "tolist"),
+    *("float", "double", "half", "bfloat16", "int", "long", "short"),
+    *("char", "byte", "bool", "complex_float", "complex_double"),
+)
 
 
 def _is_fake_storage(storage) -> bool:
     return _C.is_fake_storage(getattr(storage, "_untyped_storage", storage))
+
+
+def _is_any_fake_storage(x) -> bool:
+    return isinstance(x, (torch.UntypedStorage, torch.TypedStorage)) and _is_fake_storage(x)
 
 
 def _patch_storage() -> None:
@@ -345,17 +370,16 @@ def _patch_storage_copy(untyped: type) -> None:
 
     def make_copy(old):
         def copy_(self, source, *args, **kwargs):
-            if isinstance(source, (torch.UntypedStorage, torch.TypedStorage)):
-                if _is_fake_storage(source):
-                    no_bytes("UntypedStorage.copy_")
+            if _is_any_fake_storage(source):
+                no_bytes("UntypedStorage.copy_")
             return old(self, source, *args, **kwargs)
 
         return copy_
 
     def make_new(old):
-        def __new__(cls, *args, **kwargs):  # noqa: N807 - the slot's name
+        def __new__(cls, *args, **kwargs):
             for given in (*args, *kwargs.values()):
-                if isinstance(given, torch.UntypedStorage) and _C.is_fake_storage(given):
+                if _is_any_fake_storage(given):
                     no_bytes("UntypedStorage")
             return old(cls, *args, **kwargs)
 

@@ -5,10 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import massless
 import numpy as np
 import pytest
 import torch
+
+import massless
 
 TABLE = Path(__file__).with_name("access_table.py")
 
@@ -111,7 +112,8 @@ TEXTS = [
     (lambda: torch.empty(4, dtype=torch.bfloat16),
      "FakeTensor(size=(4,), dtype=torch.bfloat16, device='cpu')"),
     (lambda: torch.empty(()), "FakeTensor(size=(), dtype=torch.float32, device='cpu')"),
-    (lambda: torch.tensor([1, 2]), "FakeTensor([1, 2], size=(2,), dtype=torch.int64, device='cpu')"),
+    (lambda: torch.tensor([1, 2]),
+     "FakeTensor([1, 2], size=(2,), dtype=torch.int64, device='cpu')"),
     (lambda: torch.empty(2, requires_grad=True) * 2,
      "FakeTensor(size=(2,), dtype=torch.float32, device='cpu', grad_fn=<MulBackward0>)"),
     (lambda: torch.nn.Parameter(torch.empty(2)),
