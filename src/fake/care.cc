@@ -56,6 +56,11 @@ void guard_gradient(const at::Tensor& real) {
   node->add_pre_hook(std::make_unique<RefuseFakeGradient>());
 }
 
+// The schema says written, but no kernel writes it: the step counts are the optimizer's own to add.
+bool only_declared_written(const c10::OperatorHandle& op, const std::string& argument) {
+  return argument == "state_steps" && op.operator_name().name == "aten::_fused_adagrad_";
+}
+
 }  // namespace
 
 void check_written(const at::Tensor& t, const std::string& argument, const std::string& op) {
@@ -168,7 +173,8 @@ void Care::forget_written() const {
   const auto& schema = op_.schema();
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
-    if (alias != nullptr && alias->isWrite()) {
+    if (alias != nullptr && alias->isWrite() &&
+        !only_declared_written(op_, schema.arguments()[i].name())) {
       for_each_tensor(arguments_[i], [](const at::Tensor& t) {
         if (is_fake(t)) {
           forget(t);

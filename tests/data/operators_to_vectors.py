@@ -1,4 +1,4 @@
-"""The recorded calls of model_operators.json as lines of vectors: operators_to_vectors.py IN OUT."""
+"""The recorded calls of model_operators.json as vectors: operators_to_vectors.py IN OUT."""
 
 import json
 import sys

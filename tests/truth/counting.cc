@@ -67,12 +67,13 @@ class CountingAllocator final : public c10::Allocator {
  private:
   static void free(void* pointer) {
     CountingAllocator& self = installed();
-    std::size_t nbytes = 0;
+    std::size_t nbytes = 0;  // stays 0 for a block that is older than this allocator
     {
       const std::lock_guard lock(self.mutex_);
-      const auto it = self.sizes_.find(pointer);
-      nbytes = it->second;
-      self.sizes_.erase(it);
+      if (const auto it = self.sizes_.find(pointer); it != self.sizes_.end()) {
+        nbytes = it->second;
+        self.sizes_.erase(it);
+      }
     }
     self.live_.fetch_sub(static_cast<std::int64_t>(nbytes));
     self.inner_->raw_deleter()(pointer);
