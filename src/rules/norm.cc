@@ -247,7 +247,7 @@ TensorSpec batch_norm_output(const Tensor& input) {
 // Training writes the running statistics, of which the schema of native_batch_norm says nothing.
 void write_running(const Tensor& running, const char* name) {
   if (running.defined()) {
-    check_written(running, name, "aten::native_batch_norm");
+    check_written(running, name, std::string(current_operator()));
     if (is_fake(running)) {
       forget(running);
     }
@@ -260,6 +260,10 @@ std::tuple<TensorSpec, TensorSpec, TensorSpec> batch_norm_any(
   const BatchNorm call = check_batch_norm(input, {weight, bias, running_mean, running_var});
   TORCH_CHECK(training || (running_mean.defined() && running_var.defined()),
               "Expected running_mean and running_var to be defined when training=False");
+  if (training) {
+    write_running(running_mean, "running_mean");
+    write_running(running_var, "running_var");
+  }
   TORCH_CHECK(
       !training || call.device.is_cuda() || !known_zero(input.sym_numel()),
       "input tensor must have at least one element, but got input_sizes = ", input.sym_sizes());
@@ -308,6 +312,8 @@ std::tuple<TensorSpec, TensorSpec> batch_norm_update_stats_spec(const Tensor& in
                                                                 double) {
   const BatchNorm call =
       check_batch_norm(input, {or_undefined(running_mean), or_undefined(running_var)});
+  write_running(or_undefined(running_mean), "running_mean");
+  write_running(or_undefined(running_var), "running_var");
   const TensorSpec saved = contiguous_spec({call.channels}, call.statistic, call.device);
   return {saved, saved};
 }

@@ -275,9 +275,10 @@ Tensor smooth_l1_loss_backward(const Tensor& grad, const Tensor& self, const Ten
 
 Tensor huber_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t,
                            double) {
-  const c10::ScalarType common = common_dtype(operands(self, target, grad));
-  TORCH_CHECK(common == self.scalar_type(), "Found dtype ", common, " but expected ",
-              self.scalar_type());
+  for (const Tensor* t : {&target, &grad}) {
+    TORCH_CHECK(t->scalar_type() == self.scalar_type(), "Found dtype ", t->scalar_type(),
+                " but expected ", self.scalar_type());
+  }
   return loss_gradient(grad, self, target);
 }
 
