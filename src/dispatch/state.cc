@@ -75,6 +75,14 @@ ModeState* current_mode() noexcept {
   return static_cast<ModeState*>(c10::ThreadLocalDebugInfo::get(kModeKind));
 }
 
+Ledger* current_ledger() noexcept {
+  if (recording_modes.load(std::memory_order_relaxed) == 0) {
+    return nullptr;
+  }
+  const ModeState* mode = current_mode();
+  return mode == nullptr ? nullptr : mode->ledger.get();
+}
+
 FakeMode::FakeMode(const FakeModeOptions& options)
     : state_(std::make_shared<ModeState>()),
       was_included_(c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Fake)) {
@@ -90,6 +98,9 @@ FakeMode::FakeMode(const FakeModeOptions& options)
       state_->ledger = outer->ledger;
     }
   }
+  if (state_->ledger) {
+    recording_modes.fetch_add(1, std::memory_order_relaxed);
+  }
   c10::ThreadLocalDebugInfo::_push(kModeKind, state_);
   c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Fake, true);
 }
@@ -97,6 +108,9 @@ FakeMode::FakeMode(const FakeModeOptions& options)
 FakeMode::~FakeMode() {
   c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Fake, was_included_);
   c10::ThreadLocalDebugInfo::_pop(kModeKind);
+  if (state_->ledger) {
+    recording_modes.fetch_sub(1, std::memory_order_relaxed);
+  }
 }
 
 std::string_view rung_name(Rung rung) noexcept {

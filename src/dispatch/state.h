@@ -43,6 +43,11 @@ struct ModeState final : c10::DebugInfoBase {
 // Null outside every mode.
 ModeState* current_mode() noexcept;
 
+// Number of open modes with a ledger, in the whole process: the cheap first question.
+inline std::atomic<int> recording_modes{0};
+// The ledger of this thread's mode, or null.
+Ledger* current_ledger() noexcept;
+
 struct FakeModeOptions {
   std::optional<c10::Device> device;  // nullopt: the enclosing mode's, or cpu
   bool known_values = true;

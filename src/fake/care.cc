@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dispatch/error.h"
+#include "dispatch/state.h"
 #include "fake/call.h"
 #include "fake/known.h"
 #include "fake/storage.h"
@@ -85,7 +86,7 @@ bool tensor_needs_care(const at::Tensor& t) noexcept {
   }
   const c10::TensorImpl* impl = t.unsafeGetTensorImpl();
   if (!impl->is_fake()) {
-    return !impl->is_wrapped_number();
+    return !impl->is_wrapped_number() || current_ledger() != nullptr;
   }
   const StorageToken* token = storage_token(impl->unsafe_storage().unsafeGetStorageImpl());
   return token != nullptr && (token->known || token->stands_for_real);
@@ -99,7 +100,9 @@ void check_real_arguments(const c10::OperatorHandle& op, c10::ArrayRef<c10::IVal
     for_each_tensor(arguments[i], [&](const at::Tensor& t) {
       if (written) {
         check_written(t, schema.arguments()[i].name(), c10::str(op.operator_name()));
-      } else if (!is_fake(t) && !t.unsafeGetTensorImpl()->is_wrapped_number()) {
+      } else if (t.unsafeGetTensorImpl()->is_wrapped_number()) {
+        record_number(t);
+      } else if (!is_fake(t)) {
         guard_gradient(t);
       }
     });

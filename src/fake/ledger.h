@@ -3,6 +3,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/core/SymInt.h>
 
 #include <cstdint>
 #include <mutex>
@@ -105,5 +106,8 @@ class Ledger {
   Flops flops_;
   std::vector<ForwardPlace> forward_places_;  // by sequence number, of one thread
 };
+
+// Adds to the current ledger, which must be open; a symbolic count is taken at its hint.
+void count_flops(const c10::SymInt& flops);
 
 }  // namespace massless

@@ -11,6 +11,10 @@
 // `functional` makes fresh fakes of the spec (a tuple or a vector of specs: several);
 // `inplace` checks the spec against self; `out` resizes the last argument to the spec.
 // Views and other special operators register a kernel function of the operator's own C++ type.
+// A third template argument counts floating-point operations where a ledger is open
+// (rules/flops.h):
+//     rule<"mm", functional<mm_spec>, mm_flops>(m);    // c10::SymInt mm_flops(result,
+//     arguments...)
 #pragma once
 
 #include <ATen/core/boxing/impl/boxing.h>
@@ -25,6 +29,7 @@
 
 #include "dispatch/state.h"
 #include "fake/care.h"
+#include "fake/ledger.h"
 #include "fake/tensor.h"
 
 namespace massless {
@@ -148,10 +153,12 @@ struct TupleOfReferences : std::false_type {};
 template <class... T>
 struct TupleOfReferences<std::tuple<T&...>> : std::true_type {};
 
-template <OpName name, auto fn, class Sig = decltype(fn)>
+struct NoCost {};
+
+template <OpName name, auto fn, auto cost, class Sig = decltype(fn)>
 struct Kernel;
-template <OpName name, auto fn, class R, class... A>
-struct Kernel<name, fn, R (*)(A...)> {
+template <OpName name, auto fn, auto cost, class R, class... A>
+struct Kernel<name, fn, cost, R (*)(A...)> {
   static OpStat& stat() {
     static OpStat made(std::string("aten::") + name.text);
     return made;
@@ -159,13 +166,28 @@ struct Kernel<name, fn, R (*)(A...)> {
 
   static R call(A... args) {
     const OpScope scope(stat(), Rung::rule);
+    if constexpr (!std::is_same_v<std::remove_cv_t<decltype(cost)>, NoCost>) {
+      if (C10_UNLIKELY(current_ledger() != nullptr)) {
+        return counted(std::forward<A>(args)...);
+      }
+    }
+    return answer(std::forward<A>(args)...);
+  }
+
+ private:
+  static R answer(A... args) {
     if (C10_UNLIKELY((needs_care(args) || ...))) {
       return careful(std::forward<A>(args)...);
     }
     return fn(std::forward<A>(args)...);
   }
 
- private:
+  static R counted(A... args) {
+    R result = answer(std::forward<A>(args)...);
+    count_flops(cost(result, args...));
+    return result;
+  }
+
   static R careful(A... args) {
     Care care(stat().name, c10::impl::boxArgs<std::remove_cvref_t<A>...>(args...));
     if constexpr (std::is_void_v<R>) {
@@ -208,9 +230,9 @@ inline constexpr auto inplace = &detail::Inplace<spec>::call;
 template <auto spec>
 inline constexpr auto out = &detail::Out<spec>::call;
 
-template <OpName name, auto fn>
+template <OpName name, auto fn, auto cost = detail::NoCost{}>
 void rule(torch::Library& m) {
-  using K = detail::Kernel<name, fn>;
+  using K = detail::Kernel<name, fn, cost>;
   register_rule_stat(&K::stat());
   m.impl(name.text, torch::CppFunction::makeFromUnboxedFunction(&K::call));
 }

@@ -10,6 +10,7 @@
 
 #include "fake/device.h"
 #include "fake/rule.h"
+#include "rules/flops.h"
 #include "rules/sdpa_choice.h"
 #include "rules/strict.h"
 
@@ -270,15 +271,19 @@ std::tuple<TensorSpec, TensorSpec, TensorSpec> cudnn_backward_spec(
 
 MASSLESS_RULES(m) {
   rule<"_fused_sdp_choice", fused_choice>(m);
-  rule<"_scaled_dot_product_flash_attention_for_cpu", functional<cpu_flash_spec>>(m);
-  rule<"_scaled_dot_product_flash_attention_for_cpu_backward", functional<cpu_flash_backward_spec>>(
+  rule<"_scaled_dot_product_flash_attention_for_cpu", functional<cpu_flash_spec>, AttentionFlops{}>(
       m);
-  rule<"_scaled_dot_product_flash_attention", cuda_flash>(m);
-  rule<"_scaled_dot_product_flash_attention_backward", functional<cuda_flash_backward_spec>>(m);
-  rule<"_scaled_dot_product_efficient_attention", efficient>(m);
-  rule<"_scaled_dot_product_efficient_attention_backward", efficient_backward>(m);
-  rule<"_scaled_dot_product_cudnn_attention", cudnn>(m);
-  rule<"_scaled_dot_product_cudnn_attention_backward", functional<cudnn_backward_spec>>(m);
+  rule<"_scaled_dot_product_flash_attention_for_cpu_backward", functional<cpu_flash_backward_spec>,
+       AttentionBackwardFlops{}>(m);
+  rule<"_scaled_dot_product_flash_attention", cuda_flash, AttentionFlops{}>(m);
+  rule<"_scaled_dot_product_flash_attention_backward", functional<cuda_flash_backward_spec>,
+       AttentionBackwardFlops{}>(m);
+  rule<"_scaled_dot_product_efficient_attention", efficient, AttentionFlops{}>(m);
+  rule<"_scaled_dot_product_efficient_attention_backward", efficient_backward,
+       AttentionBackwardFlops{}>(m);
+  rule<"_scaled_dot_product_cudnn_attention", cudnn, AttentionFlops{}>(m);
+  rule<"_scaled_dot_product_cudnn_attention_backward", functional<cudnn_backward_spec>,
+       AttentionBackwardFlops{}>(m);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "fake/device.h"
 #include "fake/rule.h"
+#include "rules/flops.h"
 #include "rules/strict.h"
 
 namespace massless {
@@ -227,17 +228,17 @@ std::tuple<TensorSpec, TensorSpec> qr_spec(const Tensor& A, c10::string_view mod
 }
 
 MASSLESS_RULES(m) {
-  rule<"mm", functional<mm_spec>>(m);
-  rule<"mm.out", out_strict<mm_spec>>(m);
-  rule<"addmm", functional<addmm_spec>>(m);
-  rule<"addmm.out", out_strict<addmm_spec>>(m);
-  rule<"addmm_", inplace_strict<addmm_spec>>(m);
-  rule<"_addmm_activation", functional<addmm_activation_spec>>(m);
-  rule<"bmm", functional<bmm_spec>>(m);
-  rule<"bmm.out", out_strict<bmm_spec>>(m);
-  rule<"baddbmm", functional<baddbmm_spec>>(m);
-  rule<"baddbmm.out", out_strict<baddbmm_spec>>(m);
-  rule<"baddbmm_", inplace_strict<baddbmm_spec>>(m);
+  rule<"mm", functional<mm_spec>, MmFlops{}>(m);
+  rule<"mm.out", out_strict<mm_spec>, MmFlops{}>(m);
+  rule<"addmm", functional<addmm_spec>, AddmmFlops{}>(m);
+  rule<"addmm.out", out_strict<addmm_spec>, AddmmFlops{}>(m);
+  rule<"addmm_", inplace_strict<addmm_spec>, AddmmFlops{}>(m);
+  rule<"_addmm_activation", functional<addmm_activation_spec>, AddmmFlops{}>(m);
+  rule<"bmm", functional<bmm_spec>, BmmFlops{}>(m);
+  rule<"bmm.out", out_strict<bmm_spec>, BmmFlops{}>(m);
+  rule<"baddbmm", functional<baddbmm_spec>, BaddbmmFlops{}>(m);
+  rule<"baddbmm.out", out_strict<baddbmm_spec>, BaddbmmFlops{}>(m);
+  rule<"baddbmm_", inplace_strict<baddbmm_spec>, BaddbmmFlops{}>(m);
   rule<"addbmm", functional<addbmm_spec>>(m);
   rule<"addbmm.out", out_strict<addbmm_spec>>(m);
   rule<"addbmm_", addbmm_inplace>(m);
