@@ -37,6 +37,24 @@ bool covers_storage(const at::Tensor& t) {
          t.is_non_overlapping_and_dense() && t.storage().nbytes() == t.nbytes();
 }
 
+void check_disjoint(const at::Tensor& written, const at::Tensor& read) {
+  const auto storage = [](const at::Tensor& t) { return t.storage().unsafeGetStorageImpl(); };
+  bool shared = written.is_same(read);
+  if (!shared && storage(written) == storage(read) && written.sym_numel() != 0 &&
+      read.sym_numel() != 0 &&
+      written.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false() &&
+      read.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false()) {
+    const SymInt begin = written.sym_storage_offset() * written.element_size();
+    const SymInt read_begin = read.sym_storage_offset() * read.element_size();
+    shared = begin < read_begin + read.sym_numel() * read.element_size() &&
+             read_begin < begin + written.sym_numel() * written.element_size();
+  }
+  TORCH_CHECK(!shared,
+              "unsupported operation: some elements of the input tensor and the written-to tensor "
+              "refer to a single memory location. Please clone() the tensor before performing the "
+              "operation.");
+}
+
 namespace {
 
 at::Tensor& copy_inplace(at::Tensor& self, const at::Tensor& src, bool) {
@@ -151,10 +169,7 @@ at::Tensor& cat_out(const at::ITensorListRef& tensors, std::int64_t dim, at::Ten
                    out.scalar_type());
   at::assert_no_internal_overlap(out);
   for (const at::Tensor& t : tensors) {
-    TORCH_CHECK(!out.is_same(t) || t.sym_numel() == 0,
-                "unsupported operation: the input tensors cannot refer to any of the output memory "
-                "locations.");
-    detail::check_overlap(out, t);
+    check_disjoint(out, t);
   }
   write_out(out, spec);
   return out;
@@ -188,6 +203,18 @@ TensorSpec stack_spec(at::TensorList tensors, std::int64_t dim) {
   spec.sizes = std::move(sizes);
   spec.strides = *strides;
   return spec;
+}
+
+at::Tensor& stack_out(at::TensorList tensors, std::int64_t dim, at::Tensor& out) {
+  const TensorSpec spec = stack_spec(tensors, dim);
+  TORCH_CHECK_TYPE(c10::canCast(spec.dtype, out.scalar_type()),
+                   "torch.stack(): input types can't be cast to the desired output type ",
+                   out.scalar_type());
+  for (const at::Tensor& t : tensors) {
+    check_disjoint(out, t);
+  }
+  write_out(out, spec);
+  return out;
 }
 
 // The part of self that negative padding leaves.
@@ -302,6 +329,7 @@ MASSLESS_RULES(m) {
   rule<"cat", functional<cat_spec>>(m);
   rule<"cat.out", cat_out>(m);
   rule<"stack", functional<stack_spec>>(m);
+  rule<"stack.out", stack_out>(m);
   rule<"constant_pad_nd", functional<constant_pad_spec>>(m);
   rule<"repeat", functional<repeat_spec>>(m);
   rule<"roll", roll_rule>(m);

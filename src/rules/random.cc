@@ -1,4 +1,5 @@
 // Random operators: metadata only. No generator moves, and the values are not known.
+#include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
@@ -290,6 +291,19 @@ TensorSpec normal_both_spec(const at::Tensor& mean, const at::Tensor& std, Gen) 
   return contiguous_spec(iterated.sizes, mean.scalar_type(), iterated.device);
 }
 
+// With one tensor the kernel broadcasts it to the output that is given, and resizes that.
+template <auto spec, class Sig = decltype(spec)>
+struct NormalOut;
+template <auto spec, class A, class B>
+struct NormalOut<spec, TensorSpec (*)(A, B, Gen)> {
+  static at::Tensor& call(A mean, B std, Gen generator, at::Tensor& out) {
+    const TensorSpec one = spec(mean, std, std::move(generator));
+    check_normal(out.scalar_type(), out.device());
+    resize_out(out, at::infer_size_symdimvector(one.sizes, out.sym_sizes()));
+    return written(out);
+  }
+};
+
 TensorSpec multinomial_spec(const at::Tensor& self, SymInt count, bool replacement, Gen) {
   TORCH_CHECK(self.dim() > 0 && self.dim() <= 2, "prob_dist must be 1 or 2 dim");
   TORCH_CHECK(
@@ -339,8 +353,8 @@ MASSLESS_RULES(m) {
   rule<"normal.Tensor_float", functional<normal_mean_spec>>(m);
   rule<"normal.float_Tensor", functional<normal_std_spec>>(m);
   rule<"normal.Tensor_Tensor", functional<normal_both_spec>>(m);
-  rule<"normal.Tensor_float_out", out<normal_mean_spec>>(m);
-  rule<"normal.float_Tensor_out", out<normal_std_spec>>(m);
+  rule<"normal.Tensor_float_out", &NormalOut<normal_mean_spec>::call>(m);
+  rule<"normal.float_Tensor_out", &NormalOut<normal_std_spec>::call>(m);
   rule<"normal.Tensor_Tensor_out", out<normal_both_spec>>(m);
   rule<"multinomial", functional<multinomial_spec>>(m);
   rule<"multinomial.out", out_strict<multinomial_spec>>(m);

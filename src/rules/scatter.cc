@@ -10,6 +10,7 @@
 #include "dispatch/error.h"
 #include "fake/known.h"
 #include "fake/rule.h"
+#include "rules/copy.h"
 #include "rules/factory.h"
 #include "rules/iterator.h"
 #include "rules/strict.h"
@@ -288,6 +289,8 @@ at::Tensor& put_inplace(at::Tensor& self, const at::Tensor& index, const at::Ten
                         bool accumulate) {
   (void)put_spec(self, index, source, accumulate);
   at::assert_no_internal_overlap(self);
+  check_disjoint(self, index);
+  check_disjoint(self, source);
   return self;
 }
 
@@ -425,13 +428,13 @@ TensorSpec bucketize_scalar_spec(const Scalar&, const at::Tensor& boundaries, bo
 template <OpName name, OpName inplace_name, OpName out_name, auto spec>
 void strict_forms(torch::Library& m) {
   rule<name, functional<spec>>(m);
-  rule<inplace_name, inplace_strict<spec>>(m);
-  rule<out_name, out_strict<spec>>(m);
+  rule<inplace_name, inplace_disjoint<spec>>(m);
+  rule<out_name, out_disjoint<spec, true>>(m);
 }
 template <OpName name, OpName out_name, auto spec>
 void strict_pair(torch::Library& m) {
   rule<name, functional<spec>>(m);
-  rule<out_name, out_strict<spec>>(m);
+  rule<out_name, out_disjoint<spec, false>>(m);
 }
 
 MASSLESS_RULES(m) {
@@ -459,9 +462,12 @@ MASSLESS_RULES(m) {
   rule<"embedding_dense_backward", functional<embedding_dense_backward_spec>>(m);
   rule<"embedding_renorm_", embedding_renorm_inplace>(m);
   rule<"repeat_interleave.Tensor", functional<repeat_interleave_spec>>(m);
-  strict_pair<"searchsorted.Tensor", "searchsorted.Tensor_out", searchsorted_spec>(m);
-  strict_pair<"searchsorted.Scalar", "searchsorted.Scalar_out", searchsorted_scalar_spec>(m);
-  strict_pair<"bucketize.Tensor", "bucketize.Tensor_out", bucketize_spec>(m);
+  rule<"searchsorted.Tensor", functional<searchsorted_spec>>(m);
+  rule<"searchsorted.Tensor_out", out_strict<searchsorted_spec>>(m);
+  rule<"searchsorted.Scalar", functional<searchsorted_scalar_spec>>(m);
+  rule<"searchsorted.Scalar_out", out_strict<searchsorted_scalar_spec>>(m);
+  rule<"bucketize.Tensor", functional<bucketize_spec>>(m);
+  rule<"bucketize.Tensor_out", out_strict<bucketize_spec>>(m);
   rule<"bucketize.Scalar", functional<bucketize_scalar_spec>>(m);
 }
 
