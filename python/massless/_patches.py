@@ -115,18 +115,24 @@ _TENSOR_BYTES = (
 
 
 def _number(name: str, convert):
-    """float(x) and its like: the known value; also where torch has taken the Fake key away, as in
-    `torch.tensor([x])`."""
+    """float(x) and its like. The operator answers from the known value or raises; where torch has
+    taken the Fake key away, as in `torch.tensor([x])`, the value is read here."""
 
-    def ours(self):
-        if self.numel() == 1:
-            value = _real_value(self)
-            if value is not None:
-                with _C.RealWorld():
-                    return convert(value)
-        _C.raise_error("data_dependent", f"{name} of a fake tensor was asked", f"Tensor.{name}")
+    def make(old):
+        def method(self):
+            if not _is_fake(self) or not torch._C._dispatch_tls_is_dispatch_key_excluded("Fake"):
+                return old(self)
+            value = _real_value(self) if self.numel() == 1 else None
+            if value is None:
+                _C.raise_error(
+                    "data_dependent", f"{name} of a fake tensor was asked", f"Tensor.{name}"
+                )
+            with _C.RealWorld():
+                return convert(value)
 
-    return ours
+        return method
+
+    return make
 
 
 def _index(value: torch.Tensor) -> int:
@@ -264,7 +270,7 @@ def _share_memory(self):
 def _patch_tensor() -> None:
     tensor = torch.Tensor
     for name, convert in _NUMBERS.items():
-        _instead(tensor, name, _is_fake, _number(name, convert))
+        _put(tensor, name, _number(name, convert))
     for name, ours in {
         "tolist": _tolist,
         "numpy": _numpy,
