@@ -44,7 +44,7 @@ TensorSpec cumulative(const Tensor& self, std::int64_t dim, OptDtype dtype) {
   at::maybe_wrap_dim(dim, self.dim());
   const auto own = self.scalar_type();
   const auto result = dtype.value_or(c10::isIntegralType(own, true) ? c10::kLong : own);
-  check_dtype("cumsum", result, dtypes::any_number, self.device());
+  check_kernel(self, result, dtypes::number | dtypes::wide_unsigned, "cumsum");
   return plain_like(self, result);
 }
 Tensor& cumulative_out(const Tensor& self, std::int64_t dim, OptDtype dtype, Tensor& out) {
@@ -53,23 +53,36 @@ Tensor& cumulative_out(const Tensor& self, std::int64_t dim, OptDtype dtype, Ten
   return out;
 }
 Tensor& cumulative_inplace(Tensor& self, std::int64_t dim, OptDtype dtype) {
-  return cumulative_out(self, dim, dtype, self);
+  detail::write_inplace(self, cumulative(self, dim, dtype ? *dtype : self.scalar_type()),
+                        OutCast::same);
+  return self;
 }
 
 TensorSpec logcumsumexp(const Tensor& self, std::int64_t dim) {
   at::maybe_wrap_dim(dim, self.dim());
-  check_dtype("logcumsumexp", self.scalar_type(), dtypes::floats | dtypes::complexes,
-              self.device());
+  if (self.dim() != 0) {
+    check_kernel(self, self.scalar_type(), dtypes::floats | dtypes::complexes, "logcumsumexp");
+  }
   return plain_like(self, self.scalar_type());
 }
 
 Pair cumulative_extreme(const Tensor& self, std::int64_t dim) {
-  at::maybe_wrap_dim(dim, self.dim());
-  check_dtype("cummax", self.scalar_type(), dtypes::real_or_bool, self.device());
+  if (self.dim() != 0 && !TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0))) {
+    at::maybe_wrap_dim(dim, self.dim());
+    check_dtype("cummax", self.scalar_type(), dtypes::real_or_bool, self.device());
+  } else if (self.dim() == 0) {
+    at::maybe_wrap_dim(dim, std::int64_t{0});
+  }
   return with_indices(plain_like(self, self.scalar_type()));
 }
 // Writes into tensors that its callers have sized.
-void cumulative_extreme_helper(const Tensor&, Tensor&, Tensor&, std::int64_t) {}
+void cumulative_extreme_helper(const Tensor& self, Tensor& values, Tensor& indices, std::int64_t) {
+  check_dtype("cummax", self.scalar_type(), dtypes::real_or_bool, self.device());
+  TORCH_CHECK(values.scalar_type() == self.scalar_type(), "expected scalar type ",
+              self.scalar_type(), " but found ", values.scalar_type());
+  TORCH_CHECK(indices.scalar_type() == c10::kLong, "expected scalar type Long but found ",
+              indices.scalar_type());
+}
 
 // Sorting keeps the order of the dimensions, densely.
 Pair sort_stable(const Tensor& self, std::optional<bool>, std::int64_t dim, bool) {
@@ -97,12 +110,15 @@ Pair topk(const Tensor& self, c10::SymInt k, std::int64_t dim, bool, bool) {
 // kthvalue, median and mode: values and where they were found.
 Pair selected(const Tensor& self, std::int64_t dim, bool keepdim, const char* name, DtypeSet set) {
   const std::int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
-  check_dtype(name, self.scalar_type(), set, self.device());
   check_reducible(self, at::IntArrayRef(wrapped), name);
+  if (self.dim() != 0) {
+    check_kernel(self, self.scalar_type(), set, name);
+  }
   return with_indices(reduced(self, at::IntArrayRef(wrapped), keepdim, self.scalar_type()));
 }
 Pair kthvalue(const Tensor& self, c10::SymInt k, std::int64_t dim, bool keepdim) {
   const std::int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
+  check_reducible(self, at::IntArrayRef(wrapped), "kthvalue");
   TORCH_CHECK(k >= 1 && k <= (self.dim() > 0 ? self.sym_size(wrapped) : c10::SymInt(1)),
               "kthvalue(): selected number k out of range for dimension ", wrapped);
   return selected(self, dim, keepdim, "kthvalue", dtypes::real);
@@ -114,7 +130,7 @@ Pair mode(const Tensor& self, std::int64_t dim, bool keepdim) {
   return selected(self, dim, keepdim, "mode", dtypes::real_or_bool);
 }
 TensorSpec median(const Tensor& self) {
-  check_dtype("median", self.scalar_type(), dtypes::real, self.device());
+  check_kernel(self, self.scalar_type(), dtypes::real, "median");
   return reduced(self, {}, false, self.scalar_type());
 }
 

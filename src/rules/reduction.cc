@@ -39,6 +39,12 @@ TensorSpec reduced(const Tensor& self, OptionalIntArrayRef dims, bool keepdim,
   return {std::move(sizes), std::move(strides), dtype, normalize_device(self.device())};
 }
 
+void check_kernel(const Tensor& self, c10::ScalarType dtype, DtypeSet set, const char* name) {
+  if (!TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0))) {
+    check_dtype(name, dtype, set, self.device());
+  }
+}
+
 void check_reducible(const Tensor& self, OptionalIntArrayRef dims, const char* name) {
   if (!TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0))) {
     return;
@@ -84,8 +90,9 @@ c10::ScalarType sum_dtype(const Tensor& self, OptDtype dtype) {
 
 TensorSpec sum(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, OptDtype dtype) {
   const auto result = sum_dtype(self, dtype);
-  check_dtype("sum", result, dtypes::any_number, self.device());
-  return reduced(self, dim, keepdim, result);
+  TensorSpec spec = reduced(self, dim, keepdim, result);
+  check_kernel(self, result, dtypes::any_number, "sum");
+  return spec;
 }
 TensorSpec sum_all(const Tensor& self, OptDtype dtype) { return sum(self, {}, false, dtype); }
 Tensor& sum_out(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, OptDtype dtype,
@@ -94,11 +101,15 @@ Tensor& sum_out(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, OptDt
 }
 
 TensorSpec nansum(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, OptDtype dtype) {
+  TensorSpec spec = sum(self, dim, keepdim, dtype);
   TORCH_CHECK(!self.is_complex(), "nansum does not support complex inputs");
-  return sum(self, dim, keepdim, dtype);
+  check_kernel(self, spec.dtype, dtypes::any_real, "nansum");
+  return spec;
 }
 Tensor& nansum_out(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, OptDtype dtype,
                    Tensor& out) {
+  TORCH_CHECK(!dtype || *dtype == out.scalar_type(),
+              "nansum: provided dtype must match dtype of result. Got ", out.scalar_type());
   return write_plain(out, nansum(self, dim, keepdim, dtype ? *dtype : out.scalar_type()));
 }
 
@@ -120,27 +131,47 @@ TensorSpec mean_all(const Tensor& self, OptDtype dtype) { return mean(self, {}, 
 Tensor& mean_out(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, OptDtype dtype,
                  Tensor& out) {
   TensorSpec spec = mean(self, dim, keepdim, dtype);
+  // A sum into the output, which is then divided in place.
+  TORCH_CHECK(!c10::isIntegralType(out.scalar_type(), true),
+              "result type Float can't be cast to the desired output type ", out.scalar_type());
   spec.dtype = dtype ? *dtype : out.scalar_type();
   return write_plain(out, spec);
 }
 
 // Extremes.
 
-void check_ordered(const Tensor& self, const char* name, DtypeSet set = dtypes::real_or_bool) {
-  check_dtype(name, self.scalar_type(), set, self.device());
-}
-
 template <OpName name>
 TensorSpec extreme(const Tensor& self, at::IntArrayRef dim, bool keepdim) {
-  check_ordered(self, name.text);
+  TORCH_CHECK(!dim.empty() || !TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0)), name.text,
+              "(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+              "reduction dim with the 'dim' argument.");
   check_reducible(self, dim, name.text);
-  return reduced(self, dim, keepdim, self.scalar_type());
+  TensorSpec spec = reduced(self, dim, keepdim, self.scalar_type());
+  check_kernel(self, self.scalar_type(), dtypes::real_or_bool, name.text);
+  return spec;
+}
+template <OpName name>
+Tensor& extreme_out(const Tensor& self, at::IntArrayRef dim, bool keepdim, Tensor& out) {
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(),
+              "Expected the dtype for input and out to match, but got ", self.scalar_type(),
+              " for input's dtype and ", out.scalar_type(), " for out's dtype.");
+  return write_plain(out, extreme<name>(self, dim, keepdim));
 }
 template <OpName name>
 TensorSpec extreme_all(const Tensor& self) {
-  check_ordered(self, name.text);
-  check_reducible(self, {}, name.text);
+  TORCH_CHECK(!TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0)), name.text,
+              "(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+              "reduction dim with the 'dim' argument.");
+  check_kernel(self, self.scalar_type(), dtypes::real_or_bool, name.text);
   return reduced(self, {}, false, self.scalar_type());
+}
+
+// The output's kernel asks for no elements.
+template <OpName name>
+Tensor& extreme_all_out(const Tensor& self, Tensor& out) {
+  check_kernel(self, self.scalar_type(), dtypes::real_or_bool, name.text);
+  detail::write_result(out, reduced(self, {}, false, self.scalar_type()), OutCast::loose, false);
+  return out;
 }
 
 using Pair = std::tuple<TensorSpec, TensorSpec>;
@@ -161,8 +192,9 @@ std::tuple<Tensor&, Tensor&> write_pair(const std::tuple<First, Second>& specs, 
 template <OpName name>
 Pair extreme_dim(const Tensor& self, std::int64_t dim, bool keepdim) {
   const std::int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
-  check_ordered(self, name.text);
+  TORCH_CHECK(!self.is_complex(), name.text, "(): does not support complex input");
   check_reducible(self, at::IntArrayRef(wrapped), name.text);
+  check_kernel(self, self.scalar_type(), dtypes::real_or_bool, name.text);
   return with_indices(reduced(self, at::IntArrayRef(wrapped), keepdim, self.scalar_type()));
 }
 template <OpName name>
@@ -172,9 +204,12 @@ std::tuple<Tensor&, Tensor&> extreme_dim_out(const Tensor& self, std::int64_t di
 }
 
 Pair aminmax(const Tensor& self, std::optional<std::int64_t> dim, bool keepdim) {
-  check_ordered(self, "aminmax");
+  TORCH_CHECK(dim || !TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0)),
+              "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+              "identity.");
   check_reducible(self, as_dims(dim), "aminmax");
   TensorSpec spec = reduced(self, as_dims(dim), keepdim, self.scalar_type());
+  check_kernel(self, self.scalar_type(), dtypes::real_or_bool, "aminmax");
   return {spec, spec};
 }
 std::tuple<Tensor&, Tensor&> aminmax_out(const Tensor& self, std::optional<std::int64_t> dim,
@@ -184,7 +219,7 @@ std::tuple<Tensor&, Tensor&> aminmax_out(const Tensor& self, std::optional<std::
 
 template <OpName name>
 TensorSpec arg_extreme(const Tensor& self, std::optional<std::int64_t> dim, bool keepdim) {
-  check_ordered(self, name.text, dtypes::real);
+  check_dtype(name.text, self.scalar_type(), dtypes::real, self.device());
   check_reducible(self, as_dims(dim), name.text);
   return reduced(self, as_dims(dim), keepdim, c10::kLong);
 }
@@ -216,8 +251,8 @@ struct TruthOut<spec, TensorSpec (*)(A...)> {
 };
 
 TensorSpec count_nonzero(const Tensor& self, at::IntArrayRef dim) {
-  check_dtype("count_nonzero", self.scalar_type(), dtypes::number_or_bool | dtypes::half_complex,
-              self.device());
+  check_kernel(self, self.scalar_type(), dtypes::number_or_bool | dtypes::half_complex,
+               "count_nonzero");
   return reduced(self, dim, false, c10::kLong);
 }
 TensorSpec count_nonzero_dim(const Tensor& self, std::optional<std::int64_t> dim) {
@@ -265,17 +300,27 @@ TensorSpec vector_norm(const Tensor& self, const Scalar& order, OptionalIntArray
   return reduced(self, dim, keepdim, c10::toRealValueType(dtype.value_or(self.scalar_type())));
 }
 
-TensorSpec norm_dim(const Tensor& self, const OptScalar&, at::IntArrayRef dim, bool keepdim) {
-  check_norm_dtype(self, std::nullopt, "norm");
-  return reduced(self, dim, keepdim, c10::toRealValueType(self.scalar_type()));
+// Without a dtype of its own an order is checked as linalg.vector_norm does; 2 stands for none.
+void check_norm(const Tensor& self, const OptScalar& p, at::IntArrayRef dim, OptDtype dtype) {
+  check_norm_dtype(self, dtype, "norm");
+  if (p) {
+    TORCH_CHECK(!p->isComplex(), "linalg.vector_norm: Expected a non-complex scalar as the order ",
+                "of norm.");
+    check_norm_elements(self, p->toDouble(), dim);
+  }
 }
-TensorSpec norm_dtype(const Tensor& self, const OptScalar&, at::IntArrayRef dim, bool keepdim,
+TensorSpec norm_dim(const Tensor& self, const OptScalar& p, at::IntArrayRef dim, bool keepdim) {
+  TensorSpec spec = reduced(self, dim, keepdim, self.scalar_type());
+  check_norm(self, p, dim, std::nullopt);
+  spec.dtype = c10::toRealValueType(self.scalar_type());
+  return spec;
+}
+TensorSpec norm_dtype(const Tensor& self, const OptScalar& p, at::IntArrayRef dim, bool keepdim,
                       c10::ScalarType dtype) {
-  check_norm_dtype(self, std::nullopt, "norm");
-  TORCH_CHECK(c10::isFloatingType(dtype) || c10::isComplexType(dtype),
-              "norm(): the desired output dtype should be either floating point or complex. Got ",
-              dtype, " instead.");
-  return reduced(self, dim, keepdim, c10::toRealValueType(dtype));
+  TensorSpec spec = reduced(self, dim, keepdim, dtype);
+  check_norm(self, p, dim, dtype);
+  spec.dtype = c10::toRealValueType(dtype);
+  return spec;
 }
 TensorSpec norm_all(const Tensor& self, const Scalar& p) {
   return norm_dim(self, OptScalar(p), {}, false);
@@ -283,10 +328,26 @@ TensorSpec norm_all(const Tensor& self, const Scalar& p) {
 
 // Moments.
 
-TensorSpec moment(const Tensor& self, OptionalIntArrayRef dim, const OptScalar&, bool keepdim) {
+TensorSpec moment(const Tensor& self, OptionalIntArrayRef dim, const OptScalar& correction,
+                  bool keepdim) {
+  if (correction) {
+    check_number(*correction, c10::kDouble);
+  }
   TORCH_CHECK(c10::isFloatingType(self.scalar_type()) || c10::isComplexType(self.scalar_type()),
               "std and var only support floating point and complex dtypes");
   return reduced(self, dim, keepdim, c10::toRealValueType(self.scalar_type()));
+}
+// The dtype of an output is computed in.
+Tensor& moment_out(const Tensor& self, OptionalIntArrayRef dim, const OptScalar& correction,
+                   bool keepdim, Tensor& out) {
+  TensorSpec spec = moment(self, dim, correction, keepdim);
+  TORCH_CHECK(!c10::isIntegralType(out.scalar_type(), true),
+              "result type Float can't be cast to the desired output type ", out.scalar_type());
+  check_dtype("std", out.scalar_type(),
+              self.is_complex() ? dtypes::floats | dtypes::complexes : dtypes::floats,
+              self.device());
+  spec.dtype = out.scalar_type();
+  return write_plain(out, spec);
 }
 Pair moment_and_mean(const Tensor& self, OptionalIntArrayRef dim, const OptScalar& correction,
                      bool keepdim) {
@@ -297,7 +358,10 @@ Pair moment_and_mean(const Tensor& self, OptionalIntArrayRef dim, const OptScala
 }
 
 TensorSpec logsumexp(const Tensor& self, at::IntArrayRef dim, bool keepdim) {
-  check_dtype("logsumexp", self.scalar_type(), dtypes::any_number, self.device());
+  TORCH_CHECK(!dim.empty() || keepdim || self.dim() == 0 ||
+                  TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0)),
+              "logsumexp(): an empty list of dimensions reduces all of them, which needs keepdim");
+  check_kernel(self, self.scalar_type(), dtypes::any_number, "logsumexp");
   return reduced(self, dim, keepdim, to_float(self.scalar_type()));
 }
 
@@ -325,13 +389,13 @@ MASSLESS_RULES(m) {
   rule<"mean.dim", functional<mean>>(m);
   rule<"mean.out", mean_out>(m);
   rule<"amax", functional<extreme<"amax">>>(m);
-  rule<"amax.out", plain_out<extreme<"amax">>>(m);
+  rule<"amax.out", extreme_out<"amax">>(m);
   rule<"amin", functional<extreme<"amin">>>(m);
-  rule<"amin.out", plain_out<extreme<"amin">>>(m);
+  rule<"amin.out", extreme_out<"amin">>(m);
   rule<"max", functional<extreme_all<"max">>>(m);
-  rule<"max.unary_out", plain_out<extreme_all<"max">>>(m);
+  rule<"max.unary_out", extreme_all_out<"max">>(m);
   rule<"min", functional<extreme_all<"min">>>(m);
-  rule<"min.unary_out", plain_out<extreme_all<"min">>>(m);
+  rule<"min.unary_out", extreme_all_out<"min">>(m);
   rule<"max.dim", functional<extreme_dim<"max">>>(m);
   rule<"max.dim_max", extreme_dim_out<"max">>(m);
   rule<"min.dim", functional<extreme_dim<"min">>>(m);
@@ -367,9 +431,9 @@ MASSLESS_RULES(m) {
   rule<"norm.ScalarOpt_dim_dtype", functional<norm_dtype>>(m);
   rule<"norm.dtype_out", plain_out<norm_dtype>>(m);
   rule<"var.correction", functional<moment>>(m);
-  rule<"var.correction_out", plain_out<moment>>(m);
+  rule<"var.correction_out", moment_out>(m);
   rule<"std.correction", functional<moment>>(m);
-  rule<"std.correction_out", plain_out<moment>>(m);
+  rule<"std.correction_out", moment_out>(m);
   rule<"var_mean.correction", functional<moment_and_mean>>(m);
   rule<"std_mean.correction", functional<moment_and_mean>>(m);
   rule<"logsumexp", functional<logsumexp>>(m);

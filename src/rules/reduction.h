@@ -18,6 +18,8 @@ SymDimVector reduced_sizes(const at::Tensor& self, at::OptionalIntArrayRef dims,
 // The reductions' results are allocated plainly, whatever the input's strides are.
 TensorSpec reduced(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                    c10::ScalarType dtype, EmptyDims empty = EmptyDims::all);
+// Kernels are chosen by dtype only where there is something to do.
+void check_kernel(const at::Tensor& self, c10::ScalarType dtype, DtypeSet set, const char* name);
 // Raises where a reduction without a neutral element meets no elements.
 void check_reducible(const at::Tensor& self, at::OptionalIntArrayRef dims, const char* name);
 
