@@ -12,17 +12,22 @@ _CUDA = torch.device("cuda", 0)
 def install() -> None:
     """Every backward from Python goes through the engine object that we put here."""
     torch.autograd.Variable._execution_engine = _Engine()
-    torch.autograd.graph._get_tid = _identity_of(torch.autograd.graph._get_tid)
+    graph = torch.autograd.graph
+    graph._get_tid = _for_fakes(graph._get_tid, lambda t: (id(t), _place(t), t._version))
+    graph._get_sid = _for_fakes(graph._get_sid, lambda t: (_place(t), t._version))
 
 
-def _identity_of(old):
-    """What allow_mutation_on_saved_tensors knows a tensor by; a fake has no address."""
+def _place(t: torch.Tensor) -> tuple[int, int]:
+    """What allow_mutation_on_saved_tensors knows memory by; a fake has no address."""
+    return t.untyped_storage()._cdata, t.storage_offset()
 
+
+def _for_fakes(old, ours):
     @functools.wraps(old)
-    def get_tid(tensor):
-        return (id(tensor), 0, tensor._version) if _C.is_fake(tensor) else old(tensor)
+    def identity(tensor):
+        return ours(tensor) if _C.is_fake(tensor) else old(tensor)
 
-    return get_tid
+    return identity
 
 
 class _Engine(torch._C._ImperativeEngine):
