@@ -1,5 +1,11 @@
 // The grammar of src/rules/*.vec: one operator call a line, as in
 //     add.Tensor(f32[2,3], f32[3], alpha=1)
+// A tensor is a dtype and its sizes, then, each optional and in this order, strides (as many as
+// sizes), storage offset, values in logical order and device: f32[2,3]:1,2+4=[1,2,3,4,5,6]@cuda.
+// Without values integers are 0, bools alternate and floats are small fixed numbers. A number for
+// a tensor is a wrapped number. Then lists, None, true, false, numbers (2j is imaginary), "text",
+// and the names of dtypes, devices, layouts and memory formats; `name=` before an argument.
+// After the call: the marks below. `#` starts a comment.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,7 +28,7 @@ struct ParseError : std::runtime_error {
 struct Marks {
   bool error = false;      // " -> error": the call must raise, real and fake
   bool cpu_only = false;   // " -> cpu only": not run on fake cuda
-  bool cuda_only = false;  // " -> cuda only": there is no CPU kernel to compare with
+  bool cuda_only = false;  // " -> cuda only": there is no CPU kernel; only the rung and device
   bool ladder = false;     // " ~ladder": a rung below the rules may answer
   bool known = false;      // " ~known": the fakes know the values of their tensors
 };

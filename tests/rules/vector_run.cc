@@ -415,6 +415,9 @@ std::vector<std::string> compare_known(const Line& line) { return compare(line, 
 std::vector<std::string> compare_on_cuda(const Line& line) {
   const Call call = parse_call(line);
   Differences found;
+  if (call.mentions_cuda && !call.marks.cuda_only) {
+    return found;  // mixes devices on purpose
+  }
   const Stack arguments = fake_arguments(call, Pass::cuda);
   const Outcome fake = run_fake(call, arguments, Pass::cuda, found);
   if (call.marks.error) {
