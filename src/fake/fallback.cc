@@ -121,9 +121,12 @@ bool answer_from_known(const Call& call) {
 }
 
 // ATen's composite kernel, to be run with Fake still on: it decomposes into operators with rules.
-// Only where it is what the CPU would run, too.
+// Only where it is what the CPU would run, too, and where a custom operator has no fake
+// implementation of its own (torch.library.register_fake): its kernel may want the bytes.
 std::optional<DispatchKey> composite_key(const OperatorHandle& op) {
-  if (op.hasKernelForDispatchKey(DispatchKey::CPU)) {
+  const bool custom = op.operator_name().name.rfind("aten::", 0) != 0;
+  if (op.hasKernelForDispatchKey(DispatchKey::CPU) ||
+      (custom && op.hasKernelForDispatchKey(DispatchKey::Meta))) {
     return std::nullopt;
   }
   for (const DispatchKey key :
