@@ -183,6 +183,23 @@ TensorSpec dot_spec(const Tensor& self, const Tensor& other) {
   return contiguous_spec({}, self.scalar_type(), device);
 }
 
+// A product of conjugated views is the conjugate of the product without them, as a bit.
+Tensor conjugated_if(bool conjugated, const TensorSpec& spec) {
+  Tensor made = make_fake(spec);
+  if (conjugated) {
+    made.unsafeGetTensorImpl()->_set_conj(true);
+  }
+  return made;
+}
+
+Tensor dot(const Tensor& self, const Tensor& other) {
+  return conjugated_if(self.is_conj() && other.is_conj(), dot_spec(self, other));
+}
+
+Tensor vdot(const Tensor& self, const Tensor& other) {
+  return conjugated_if(!self.is_conj() && other.is_conj(), dot_spec(self, other));
+}
+
 Tensor& dot_out(const Tensor& self, const Tensor& other, Tensor& out) {
   TORCH_CHECK(out.scalar_type() == self.scalar_type(), "result dtype ", out.scalar_type(),
               " does not match input dtype ", self.scalar_type());
@@ -227,6 +244,13 @@ std::tuple<TensorSpec, TensorSpec> qr_spec(const Tensor& A, c10::string_view mod
           TensorSpec{std::move(r), std::move(r_strides), A.scalar_type(), A.device()}};
 }
 
+std::tuple<Tensor&, Tensor&> qr_out(const Tensor& A, c10::string_view mode, Tensor& Q, Tensor& R) {
+  const auto [q, r] = qr_spec(A, mode);
+  write_out_strict(Q, q);
+  write_out_strict(R, r);
+  return {Q, R};
+}
+
 MASSLESS_RULES(m) {
   rule<"mm", functional<mm_spec>, MmFlops{}>(m);
   rule<"mm.out", out_strict<mm_spec>, MmFlops{}>(m);
@@ -247,11 +271,12 @@ MASSLESS_RULES(m) {
   rule<"addmv", functional<addmv_spec>>(m);
   rule<"addmv.out", out_strict<addmv_spec>>(m);
   rule<"addmv_", inplace_strict<addmv_spec>>(m);
-  rule<"dot", functional<dot_spec>>(m);
+  rule<"dot", dot>(m);
   rule<"dot.out", dot_out>(m);
-  rule<"vdot", functional<dot_spec>>(m);
+  rule<"vdot", vdot>(m);
   rule<"vdot.out", dot_out>(m);
   rule<"linalg_qr", functional<qr_spec>>(m);
+  rule<"linalg_qr.out", qr_out>(m);
 }
 
 }  // namespace

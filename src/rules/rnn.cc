@@ -1,9 +1,12 @@
-// The LSTM layer of oneDNN, which lstm.input takes on CPU (nn.LSTM in float32 and bfloat16).
+// LSTM: the layer of oneDNN, which lstm.input takes on CPU (nn.LSTM in float32 and bfloat16), and
+// the fused cell that it takes on CUDA.
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 
 #include <array>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "fake/device.h"
 #include "fake/rule.h"
@@ -48,10 +51,13 @@ SymInt workspace_bytes(const SymInt& steps, const SymInt& batch, const SymInt& i
          whole_pages(layer_difference) * 2 + whole_pages(cell) + whole_pages(cell_difference);
 }
 
-std::tuple<TensorSpec, TensorSpec, TensorSpec, TensorSpec> layer_spec(
-    const Tensor& input, const Tensor& weight0, const Tensor& weight1, const Tensor& weight2,
-    const Tensor& weight3, const Tensor& hx, const Tensor& cx, bool, at::IntArrayRef, int64_t mode,
-    int64_t hidden_size, int64_t, bool has_biases, bool, bool, bool) {
+// Without grad mode the layer runs for inference and leaves no workspace, whatever `train` says.
+std::tuple<Tensor, Tensor, Tensor, Tensor> layer(const Tensor& input, const Tensor& weight0,
+                                                 const Tensor& weight1, const Tensor& weight2,
+                                                 const Tensor& weight3, const Tensor& hx,
+                                                 const Tensor& cx, bool, at::IntArrayRef,
+                                                 int64_t mode, int64_t hidden_size, int64_t,
+                                                 bool has_biases, bool, bool, bool) {
   TORCH_CHECK(mode == kLstm, "mkldnn_rnn: only LSTM is supported, but got mode ", mode);
   TORCH_CHECK(input.dim() == 3, "mkldnn_rnn: expected an input of 3 dimensions, but got ",
               input.dim());
@@ -71,12 +77,15 @@ std::tuple<TensorSpec, TensorSpec, TensorSpec, TensorSpec> layer_spec(
   TORCH_CHECK(weight1.dim() == 2 && weight1.sym_size(1) == hidden_size,
               "mkldnn_rnn: expected a recurrent weight of size [", hidden_size * 4, ", ",
               hidden_size, "], but got ", weight1.sym_sizes());
-  const SymInt bytes =
-      workspace_bytes(steps, batch, in, hidden_size, static_cast<int64_t>(c10::elementSize(dtype)));
-  return {contiguous_spec({steps, batch, hidden_size}, dtype, device),
-          contiguous_spec(hx.sym_sizes(), dtype, device),
-          contiguous_spec(cx.sym_sizes(), dtype, device),
-          contiguous_spec({bytes}, c10::kByte, device)};
+  Tensor workspace;
+  if (at::GradMode::is_enabled()) {
+    const SymInt bytes = workspace_bytes(steps, batch, in, hidden_size,
+                                         static_cast<int64_t>(c10::elementSize(dtype)));
+    workspace = make_fake(contiguous_spec({bytes}, c10::kByte, device));
+  }
+  return {make_fake(contiguous_spec({steps, batch, hidden_size}, dtype, device)),
+          make_fake(contiguous_spec(hx.sym_sizes(), dtype, device)),
+          make_fake(contiguous_spec(cx.sym_sizes(), dtype, device)), std::move(workspace)};
 }
 
 // All gradients are float32, those of a bfloat16 layer too: oneDNN accumulates in it.
@@ -95,8 +104,50 @@ Seven layer_backward(const Tensor& input, const Tensor& weight1, const Tensor& w
           gradient(weight4), gradient(hx),      gradient(cx)};
 }
 
+// ---- the fused cell that CUDA takes without cuDNN ----
+
+std::tuple<TensorSpec, TensorSpec, TensorSpec> cell_spec(const Tensor& input_gates,
+                                                         const Tensor& hidden_gates,
+                                                         const Tensor& cx,
+                                                         const OptionalTensor& input_bias,
+                                                         const OptionalTensor& hidden_bias) {
+  TORCH_CHECK(input_gates.dim() == 2 && input_gates.sym_sizes().equals(hidden_gates.sym_sizes()),
+              "_thnn_fused_lstm_cell: expected gates of one size, but got ",
+              input_gates.sym_sizes(), " and ", hidden_gates.sym_sizes());
+  TORCH_CHECK(cx.dim() == 2 && input_gates.sym_size(1) == cx.sym_size(1) * 4,
+              "_thnn_fused_lstm_cell: expected a state of size [", input_gates.sym_size(0), ", ",
+              input_gates.sym_size(1), " / 4], but got ", cx.sym_sizes());
+  TORCH_CHECK(input_bias.has_value() == hidden_bias.has_value(),
+              "_thnn_fused_lstm_cell: either both biases are given or none");
+  same_device({input_gates, hidden_gates, cx, input_bias.value_or(Tensor()),
+               hidden_bias.value_or(Tensor())});
+  const TensorSpec state = contiguous_like_spec(cx);
+  return {state, state, contiguous_like_spec(input_gates)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> cell_backward(const OptionalTensor& grad_hy,
+                                                 const OptionalTensor& grad_cy, const Tensor& cx,
+                                                 const Tensor& cy, const Tensor& workspace,
+                                                 bool has_bias) {
+  const bool has_grad =
+      (grad_hy.has_value() && grad_hy->defined()) || (grad_cy.has_value() && grad_cy->defined());
+  if (!has_grad) {
+    return {};
+  }
+  same_device({grad_hy.value_or(Tensor()), grad_cy.value_or(Tensor()), cx, cy, workspace});
+  Tensor bias;
+  if (has_bias) {
+    bias = make_fake(
+        contiguous_spec({workspace.sym_size(1)}, workspace.scalar_type(), workspace.device()));
+  }
+  return {make_fake(contiguous_like_spec(workspace)), make_fake(contiguous_like_spec(cx)),
+          std::move(bias)};
+}
+
 MASSLESS_RULES(m) {
-  rule<"mkldnn_rnn_layer", functional<layer_spec>>(m);
+  rule<"_thnn_fused_lstm_cell", functional<cell_spec>>(m);
+  rule<"_thnn_fused_lstm_cell_backward_impl", cell_backward>(m);
+  rule<"mkldnn_rnn_layer", layer>(m);
   rule<"mkldnn_rnn_layer_backward", layer_backward>(m);
 }
 

@@ -96,9 +96,9 @@ void check_nll(const Tensor& input, const Tensor& target) {
   TORCH_CHECK(input.dim() > 0 && input.dim() <= 2, "input tensor should be 1D or 2D");
   TORCH_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
   if (input.dim() == 1) {
-    TORCH_CHECK(
+    TORCH_CHECK_VALUE(
         target.dim() == 0 || target.sym_size(0) == 1,
-        "For 1D input, 1D target must have size 1, but got target size: ", target.sym_sizes());
+        "For 1D input, 1D target must have size 1, but got target size: ", target.sym_size(0));
     return;
   }
   TORCH_CHECK(target.dim() == 1 && input.sym_size(0) == target.sym_size(0),
@@ -331,7 +331,8 @@ TensorSpec dropout_backward_spec(const Tensor& grad, const Tensor& mask, double)
   TORCH_CHECK(mask.scalar_type() == c10::kBool, "Mask should be Bool Scalar Type",
               mask.scalar_type());
   const auto both = operands(grad, mask);
-  const c10::ScalarType dtype = common_dtype(both);
+  // The scale is a number with a point: integers become floats.
+  const c10::ScalarType dtype = to_float(common_dtype(both));
   return iterate(both, false, dtype, dtype);
 }
 
