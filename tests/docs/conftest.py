@@ -1,0 +1,3 @@
+"""massless first: fake accelerators need it before torch."""
+
+import massless  # noqa: F401
