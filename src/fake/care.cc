@@ -130,6 +130,9 @@ bool Care::all_known() const {
 }
 
 void Care::finish(torch::jit::Stack results) {
+  if (op_.hasTag(at::Tag::inplace_view)) {
+    return;  // only the geometry changed: the bytes are as known as they were
+  }
   const bool mutates = op_.schema().is_mutable();
   if (!can_fold(op_) || !all_known()) {
     forget_written();

@@ -12,6 +12,7 @@
 #include "dispatch/error.h"
 #include "fake/device.h"
 #include "fake/rule.h"
+#include "fake/storage.h"
 #include "rules/iterator.h"
 #include "rules/strict.h"
 
@@ -26,6 +27,14 @@ using OptDevice = std::optional<c10::Device>;
 using OptBool = std::optional<bool>;
 using OptFormat = std::optional<c10::MemoryFormat>;
 
+at::Tensor fresh(const TensorSpec& spec, OptBool pin_memory) {
+  at::Tensor made = fresh(spec);
+  if (pin_memory.value_or(false) && is_fake(made)) {
+    storage_token(made.storage().unsafeGetStorageImpl())->pinned = true;
+  }
+  return made;
+}
+
 at::Tensor fresh(const TensorSpec& spec) {
   if (C10_LIKELY(!spec.device.is_meta())) {
     return make_fake(spec);
@@ -35,8 +44,8 @@ at::Tensor fresh(const TensorSpec& spec) {
                                   c10::Device(c10::kMeta), false);
 }
 
-at::Tensor fresh_filled(const TensorSpec& spec, const Scalar& value) {
-  at::Tensor made = fresh(spec);
+at::Tensor fresh_filled(const TensorSpec& spec, const Scalar& value, OptBool pin_memory) {
+  at::Tensor made = fresh(spec, pin_memory);
   if (is_fake(made)) {
     set_known_fill(made, value);
   }
@@ -98,7 +107,7 @@ at::Tensor empty_rule(SymIntArrayRef size, OptDtype dtype, OptLayout layout, Opt
     TORCH_CHECK(*format != c10::MemoryFormat::Preserve, "unsupported memory format ", *format);
     spec.strides = strides_of_format(size, *format);
   }
-  return fresh(spec);
+  return fresh(spec, pin_memory);
 }
 
 at::Tensor strided(TensorSpec spec, SymIntArrayRef stride) {
@@ -143,12 +152,12 @@ at::Tensor empty_permuted_rule(SymIntArrayRef size, at::IntArrayRef order, OptDt
 
 at::Tensor zeros_rule(SymIntArrayRef size, OptDtype dtype, OptLayout layout, OptDevice device,
                       OptBool pin_memory) {
-  return fresh_filled(options_spec(size, dtype, layout, device, pin_memory), 0);
+  return fresh_filled(options_spec(size, dtype, layout, device, pin_memory), 0, pin_memory);
 }
 
 at::Tensor ones_rule(SymIntArrayRef size, OptDtype dtype, OptLayout layout, OptDevice device,
                      OptBool pin_memory) {
-  return fresh_filled(options_spec(size, dtype, layout, device, pin_memory), 1);
+  return fresh_filled(options_spec(size, dtype, layout, device, pin_memory), 1, pin_memory);
 }
 
 // torch.full without a dtype takes the number's kind.
@@ -168,29 +177,29 @@ at::Tensor full_rule(SymIntArrayRef size, const Scalar& value, OptDtype dtype, O
   const c10::ScalarType type = dtype ? *dtype : dtype_of_number(value);
   const TensorSpec spec = options_spec(size, type, layout, device, pin_memory);
   check_fill(type, value);
-  return fresh_filled(spec, value);
+  return fresh_filled(spec, value, pin_memory);
 }
 
 at::Tensor scalar_tensor_rule(const Scalar& value, OptDtype dtype, OptLayout layout,
                               OptDevice device, OptBool pin_memory) {
   const TensorSpec spec = options_spec({}, dtype, layout, device, pin_memory);
   check_fill(spec.dtype, value);
-  return fresh_filled(spec, value);
+  return fresh_filled(spec, value, pin_memory);
 }
 
 at::Tensor empty_like_rule(const at::Tensor& self, OptDtype dtype, OptLayout layout,
                            OptDevice device, OptBool pin_memory, OptFormat format) {
-  return fresh(like_spec(self, dtype, layout, device, pin_memory, format));
+  return fresh(like_spec(self, dtype, layout, device, pin_memory, format), pin_memory);
 }
 
 at::Tensor zeros_like_rule(const at::Tensor& self, OptDtype dtype, OptLayout layout,
                            OptDevice device, OptBool pin_memory, OptFormat format) {
-  return fresh_filled(like_spec(self, dtype, layout, device, pin_memory, format), 0);
+  return fresh_filled(like_spec(self, dtype, layout, device, pin_memory, format), 0, pin_memory);
 }
 
 at::Tensor ones_like_rule(const at::Tensor& self, OptDtype dtype, OptLayout layout,
                           OptDevice device, OptBool pin_memory, OptFormat format) {
-  return fresh_filled(like_spec(self, dtype, layout, device, pin_memory, format), 1);
+  return fresh_filled(like_spec(self, dtype, layout, device, pin_memory, format), 1, pin_memory);
 }
 
 at::Tensor full_like_rule(const at::Tensor& self, const Scalar& value, OptDtype dtype,
@@ -198,7 +207,7 @@ at::Tensor full_like_rule(const at::Tensor& self, const Scalar& value, OptDtype 
                           OptFormat format) {
   const TensorSpec spec = like_spec(self, dtype, layout, device, pin_memory, format);
   check_fill(spec.dtype, value);
-  return fresh_filled(spec, value);
+  return fresh_filled(spec, value, pin_memory);
 }
 
 // new_*: self gives the dtype and the device.
@@ -210,7 +219,7 @@ TensorSpec new_spec(const at::Tensor& self, SymIntArrayRef size, OptDtype dtype,
 
 at::Tensor new_empty_rule(const at::Tensor& self, SymIntArrayRef size, OptDtype dtype,
                           OptLayout layout, OptDevice device, OptBool pin_memory) {
-  return fresh(new_spec(self, size, dtype, layout, device, pin_memory));
+  return fresh(new_spec(self, size, dtype, layout, device, pin_memory), pin_memory);
 }
 
 at::Tensor new_empty_strided_rule(const at::Tensor& self, SymIntArrayRef size,
@@ -221,19 +230,19 @@ at::Tensor new_empty_strided_rule(const at::Tensor& self, SymIntArrayRef size,
 
 at::Tensor new_zeros_rule(const at::Tensor& self, SymIntArrayRef size, OptDtype dtype,
                           OptLayout layout, OptDevice device, OptBool pin_memory) {
-  return fresh_filled(new_spec(self, size, dtype, layout, device, pin_memory), 0);
+  return fresh_filled(new_spec(self, size, dtype, layout, device, pin_memory), 0, pin_memory);
 }
 
 at::Tensor new_ones_rule(const at::Tensor& self, SymIntArrayRef size, OptDtype dtype,
                          OptLayout layout, OptDevice device, OptBool pin_memory) {
-  return fresh_filled(new_spec(self, size, dtype, layout, device, pin_memory), 1);
+  return fresh_filled(new_spec(self, size, dtype, layout, device, pin_memory), 1, pin_memory);
 }
 
 at::Tensor new_full_rule(const at::Tensor& self, SymIntArrayRef size, const Scalar& value,
                          OptDtype dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
   const TensorSpec spec = new_spec(self, size, dtype, layout, device, pin_memory);
   check_fill(spec.dtype, value);
-  return fresh_filled(spec, value);
+  return fresh_filled(spec, value, pin_memory);
 }
 
 // fill_: where self is its whole storage, the value is known from then on. (A known self of any
@@ -269,7 +278,7 @@ at::Tensor& zero_inplace(at::Tensor& self) { return fill_scalar(self, 0); }
 
 at::Tensor fill_scalar_functional(const at::Tensor& self, const Scalar& value) {
   check_fill(self.scalar_type(), value);
-  return fresh_filled(empty_like_spec(self), value);
+  return fresh_filled(empty_like_spec(self), value, std::nullopt);
 }
 
 MASSLESS_RULES(m) {

@@ -14,8 +14,10 @@ namespace massless {
 // The tensor that a factory hands out: a fake, or a plain meta tensor of the user's own where meta
 // is the device that was asked for.
 at::Tensor fresh(const TensorSpec& spec);
+at::Tensor fresh(const TensorSpec& spec, std::optional<bool> pin_memory);
 // The same with every element equal to `value`, which is then known.
-at::Tensor fresh_filled(const TensorSpec& spec, const c10::Scalar& value);
+at::Tensor fresh_filled(const TensorSpec& spec, const c10::Scalar& value,
+                        std::optional<bool> pin_memory);
 // Sets what is known of `made` to the value of `compute()`, a real CPU tensor. Called only where
 // the value is kept.
 template <class F>

@@ -16,8 +16,6 @@ namespace {
 at::Tensor value_of(const at::Tensor& t) { return is_fake(t) ? known_value(t) : t; }
 
 at::Scalar local_scalar_rule(const at::Tensor& self) {
-  TORCH_CHECK(self.sym_numel() == 1, "a Tensor with ", self.sym_numel(),
-              " elements cannot be converted to Scalar");
   const at::Tensor value = value_of(self);
   if (!value.defined()) {
     raise(ErrorCode::data_dependent, "the number in a fake tensor of dtype " +

@@ -33,10 +33,7 @@ at::Tensor fresh_of_literal(const at::Tensor& real) {
   return fake;
 }
 
-at::Tensor lift_fresh_rule(const at::Tensor& self) {
-  return is_fake(self) ? alias_rule(self) : fresh_of_literal(self);
-}
-
+// A fake is handed back as it is.
 at::Tensor lift_rule(const at::Tensor& self) {
   return is_fake(self) ? self : fresh_of_literal(self);
 }
@@ -468,7 +465,7 @@ MASSLESS_RULES(m) {
   rule<"alias", alias_rule>(m);
   rule<"detach", alias_rule>(m);
   rule<"detach_", detach_inplace>(m);
-  rule<"lift_fresh", lift_fresh_rule>(m);
+  rule<"lift_fresh", lift_rule>(m);
   rule<"lift", lift_rule>(m);
   rule<"_fw_primal", fw_primal_rule>(m);
   rule<"view", view_rule>(m);
