@@ -285,7 +285,7 @@ std::optional<TensorSpec> plain_geometry(Operands tensors, c10::ScalarType dtype
       shape = at::infer_size_symdimvector(shape, t->sym_sizes());
     }
   }
-  SymDimVector strides = contiguous_strides(shape);
+  SymDimVector strides = concrete_strides(shape);
   return TensorSpec{std::move(shape), std::move(strides), dtype, device};
 }
 

@@ -32,6 +32,22 @@ struct PairOut<spec, Pair (*)(A...)> {
     return write_pair(spec(args...), values, indices);
   }
 };
+// kthvalue and median read their input after the outputs' first writes: it may not overlap them.
+template <auto spec, class Sig = decltype(spec)>
+struct SelectedOut;
+template <auto spec, class... A>
+struct SelectedOut<spec, Pair (*)(const Tensor&, A...)> {
+  static std::tuple<Tensor&, Tensor&> call(const Tensor& self, A... args, Tensor& values,
+                                           Tensor& indices) {
+    TORCH_CHECK(!self.is_same(values), "unsupported operation: some elements of the input tensor ",
+                "and the written-to tensor refer to a single memory location. Please clone() the ",
+                "tensor before performing the operation.");
+    detail::check_overlap(values, self);
+    return write_pair(spec(self, args...), values, indices);
+  }
+};
+template <auto spec>
+inline constexpr auto selected_out = &SelectedOut<spec>::call;
 template <auto spec>
 inline constexpr auto pair_out = &PairOut<spec>::call;
 
@@ -141,10 +157,12 @@ MASSLESS_RULES(m) {
   rule<"cumprod", functional<cumulative>>(m);
   rule<"cumprod_", cumulative_inplace>(m);
   rule<"cumprod.out", cumulative_out>(m);
-  rule<"logcumsumexp", functional<logcumsumexp>>(m);
-  rule<"_logcumsumexp", functional<logcumsumexp>>(m);
+  two_forms<"logcumsumexp", "logcumsumexp.out", logcumsumexp, OutCast::plain>(m);
+  two_forms<"_logcumsumexp", "_logcumsumexp.out", logcumsumexp, OutCast::plain>(m);
   rule<"cummax", functional<cumulative_extreme>>(m);
   rule<"cummin", functional<cumulative_extreme>>(m);
+  rule<"cummax.out", pair_out<cumulative_extreme>>(m);
+  rule<"cummin.out", pair_out<cumulative_extreme>>(m);
   rule<"_cummax_helper", cumulative_extreme_helper>(m);
   rule<"_cummin_helper", cumulative_extreme_helper>(m);
   rule<"sort", functional<sort>>(m);
@@ -153,14 +171,15 @@ MASSLESS_RULES(m) {
   rule<"topk", functional<topk>>(m);
   rule<"topk.values", pair_out<topk>>(m);
   rule<"kthvalue", functional<kthvalue>>(m);
-  rule<"kthvalue.values", pair_out<kthvalue>>(m);
+  rule<"kthvalue.values", selected_out<kthvalue>>(m);
   rule<"median", functional<median>>(m);
   rule<"median.dim", functional<median_dim>>(m);
-  rule<"median.dim_values", pair_out<median_dim>>(m);
+  rule<"median.dim_values", selected_out<median_dim>>(m);
   rule<"nanmedian", functional<median>>(m);
   rule<"nanmedian.dim", functional<median_dim>>(m);
-  rule<"nanmedian.dim_values", pair_out<median_dim>>(m);
+  rule<"nanmedian.dim_values", selected_out<median_dim>>(m);
   rule<"mode", functional<mode>>(m);
+  rule<"mode.values", pair_out<mode>>(m);
 }
 
 }  // namespace
