@@ -306,6 +306,39 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_with_update(
           make_fake(contiguous_spec({0}, c10::kByte, out.device))};
 }
 
+using ThreeOut = std::tuple<Tensor&, Tensor&, Tensor&>;
+
+// In evaluation the CPU leaves the saved statistics as they are given.
+ThreeOut batch_norm_into(const std::tuple<TensorSpec, TensorSpec, TensorSpec>& specs, bool training,
+                         Tensor& out, Tensor& save_mean, Tensor& save_invstd) {
+  const auto& [result, mean, invstd] = specs;
+  write_out_strict(out, result);
+  if (training || result.device.is_cuda()) {
+    write_out_strict(save_mean, mean);
+    write_out_strict(save_invstd, invstd);
+  }
+  return {out, save_mean, save_invstd};
+}
+
+ThreeOut batch_norm_out(const Tensor& input, const OptionalTensor& weight,
+                        const OptionalTensor& bias, const OptionalTensor& running_mean,
+                        const OptionalTensor& running_var, bool training, double, double,
+                        Tensor& out, Tensor& save_mean, Tensor& save_invstd) {
+  return batch_norm_into(
+      batch_norm_any(input, or_undefined(weight), or_undefined(bias), or_undefined(running_mean),
+                     or_undefined(running_var), training),
+      training, out, save_mean, save_invstd);
+}
+
+ThreeOut batch_norm_legit_out(const Tensor& input, const OptionalTensor& weight,
+                              const OptionalTensor& bias, Tensor& running_mean, Tensor& running_var,
+                              bool training, double, double, Tensor& out, Tensor& save_mean,
+                              Tensor& save_invstd) {
+  return batch_norm_into(batch_norm_any(input, or_undefined(weight), or_undefined(bias),
+                                        running_mean, running_var, training),
+                         training, out, save_mean, save_invstd);
+}
+
 std::tuple<TensorSpec, TensorSpec> batch_norm_update_stats_spec(const Tensor& input,
                                                                 const OptionalTensor& running_mean,
                                                                 const OptionalTensor& running_var,
@@ -382,7 +415,9 @@ MASSLESS_RULES(m) {
   rule<"native_group_norm", functional<group_norm_spec>>(m);
   rule<"native_group_norm_backward", group_norm_backward>(m);
   rule<"native_batch_norm", functional<batch_norm_spec>>(m);
+  rule<"native_batch_norm.out", batch_norm_out>(m);
   rule<"_native_batch_norm_legit", batch_norm_legit>(m);
+  rule<"_native_batch_norm_legit.out", batch_norm_legit_out>(m);
   rule<"_native_batch_norm_legit.no_stats", functional<batch_norm_no_stats_spec>>(m);
   rule<"_batch_norm_with_update", batch_norm_with_update>(m);
   rule<"batch_norm_update_stats", functional<batch_norm_update_stats_spec>>(m);
