@@ -1,6 +1,7 @@
 #include "rules/vector_parse.h"
 
 #include <ATen/ScalarOps.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/as_strided.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -23,7 +24,10 @@ namespace {
 using c10::IValue;
 using c10::TypeKind;
 
-constexpr std::array<std::pair<std::string_view, c10::ScalarType>, 13> kDtypes = {{
+constexpr std::array<std::pair<std::string_view, c10::ScalarType>, 16> kDtypes = {{
+    {"u64", c10::kUInt64},
+    {"u32", c10::kUInt32},
+    {"u16", c10::kUInt16},
     {"f64", c10::kDouble},
     {"f32", c10::kFloat},
     {"f16", c10::kHalf},
@@ -253,8 +257,9 @@ Geometry geometry_of(Reader& in) {
   return g;
 }
 
-// A storage that just holds the geometry, as an operator's own output has.
+// A storage that just holds the geometry, as an operator's own output has; no view for autograd.
 at::Tensor tensor_of(const Geometry& g, c10::ScalarType dtype) {
+  const at::AutoDispatchBelowADInplaceOrView no_view;
   std::int64_t extent = g.offset + 1;
   for (std::size_t i = 0; i < g.sizes.size(); ++i) {
     if (g.sizes[i] == 0) {

@@ -42,6 +42,8 @@ TEST(VectorParse, Geometry) {
   EXPECT_EQ(tensor("i64[]").dim(), 0);
   EXPECT_EQ(tensor("u8[0,3]").storage().nbytes(), 0U);
   EXPECT_EQ(tensor("f32[4]:0").storage().nbytes(), 4U);
+  EXPECT_FALSE(strided.is_view());
+  EXPECT_EQ(tensor("u64[2]").scalar_type(), c10::kUInt64);
 }
 
 TEST(VectorParse, Values) {
