@@ -13,6 +13,7 @@
 
 #include "fake/device.h"
 #include "fake/rule.h"
+#include "rules/flops.h"
 #include "rules/iterator.h"
 #include "rules/strict.h"
 
@@ -409,10 +410,10 @@ TensorSpec adaptive_pool_backward_spec(const Tensor& grad, const Tensor& self) {
 }
 
 MASSLESS_RULES(m) {
-  rule<"convolution", functional<convolution_spec>>(m);
+  rule<"convolution", functional<convolution_spec>, ConvolutionFlops{}>(m);
   rule<"_convolution", functional<convolution_flags_spec>>(m);
   rule<"mkldnn_convolution", functional<mkldnn_convolution_spec>>(m);
-  rule<"convolution_backward", convolution_backward>(m);
+  rule<"convolution_backward", convolution_backward, ConvolutionBackwardFlops{}>(m);
   rule<"max_pool2d_with_indices", functional<max_pool_spec>>(m);
   rule<"max_pool2d_with_indices_backward", functional<max_pool_backward_spec>>(m);
   rule<"avg_pool2d", functional<avg_pool_spec>>(m);

@@ -339,6 +339,14 @@ ThreeOut batch_norm_legit_out(const Tensor& input, const OptionalTensor& weight,
                          training, out, save_mean, save_invstd);
 }
 
+ThreeOut batch_norm_no_stats_out(const Tensor& input, const OptionalTensor& weight,
+                                 const OptionalTensor& bias, bool training, double, double,
+                                 Tensor& out, Tensor& save_mean, Tensor& save_invstd) {
+  return batch_norm_into(
+      batch_norm_any(input, or_undefined(weight), or_undefined(bias), {}, {}, training), training,
+      out, save_mean, save_invstd);
+}
+
 std::tuple<TensorSpec, TensorSpec> batch_norm_update_stats_spec(const Tensor& input,
                                                                 const OptionalTensor& running_mean,
                                                                 const OptionalTensor& running_var,
@@ -419,6 +427,7 @@ MASSLESS_RULES(m) {
   rule<"_native_batch_norm_legit", batch_norm_legit>(m);
   rule<"_native_batch_norm_legit.out", batch_norm_legit_out>(m);
   rule<"_native_batch_norm_legit.no_stats", functional<batch_norm_no_stats_spec>>(m);
+  rule<"_native_batch_norm_legit.no_stats_out", batch_norm_no_stats_out>(m);
   rule<"_batch_norm_with_update", batch_norm_with_update>(m);
   rule<"batch_norm_update_stats", functional<batch_norm_update_stats_spec>>(m);
   rule<"native_batch_norm_backward", batch_norm_backward>(m);
