@@ -76,9 +76,8 @@ Tensor& cumulative_inplace(Tensor& self, std::int64_t dim, OptDtype dtype) {
 
 TensorSpec logcumsumexp(const Tensor& self, std::int64_t dim) {
   at::maybe_wrap_dim(dim, self.dim());
-  if (self.dim() != 0) {
-    check_kernel(self, self.scalar_type(), dtypes::floats | dtypes::complexes, "logcumsumexp");
-  }
+  check_dtype("logcumsumexp", self.scalar_type(), dtypes::floats | dtypes::complexes,
+              self.device());
   return plain_like(self, self.scalar_type());
 }
 
@@ -140,6 +139,9 @@ Pair kthvalue(const Tensor& self, c10::SymInt k, std::int64_t dim, bool keepdim)
   return selected(self, dim, keepdim, "kthvalue", dtypes::real);
 }
 Pair median_dim(const Tensor& self, std::int64_t dim, bool keepdim) {
+  const std::int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
+  check_reducible(self, at::IntArrayRef(wrapped), "median");
+  check_dtype("median", self.scalar_type(), dtypes::real, self.device());
   return selected(self, dim, keepdim, "median", dtypes::real);
 }
 Pair mode(const Tensor& self, std::int64_t dim, bool keepdim) {

@@ -309,7 +309,12 @@ void check_norm(const Tensor& self, const OptScalar& p, at::IntArrayRef dim, Opt
     check_norm_elements(self, p->toDouble(), dim);
   }
 }
+void check_norm_float(c10::ScalarType dtype, const char* what) {
+  TORCH_CHECK(c10::isFloatingType(dtype) || c10::isComplexType(dtype), "norm(): ", what,
+              " dtype should be either floating point or complex. Got ", dtype, " instead.");
+}
 TensorSpec norm_dim(const Tensor& self, const OptScalar& p, at::IntArrayRef dim, bool keepdim) {
+  check_norm_float(self.scalar_type(), "input");
   TensorSpec spec = reduced(self, dim, keepdim, self.scalar_type());
   check_norm(self, p, dim, std::nullopt);
   spec.dtype = c10::toRealValueType(self.scalar_type());
@@ -317,6 +322,7 @@ TensorSpec norm_dim(const Tensor& self, const OptScalar& p, at::IntArrayRef dim,
 }
 TensorSpec norm_dtype(const Tensor& self, const OptScalar& p, at::IntArrayRef dim, bool keepdim,
                       c10::ScalarType dtype) {
+  check_norm_float(dtype, "the desired output");
   TensorSpec spec = reduced(self, dim, keepdim, dtype);
   check_norm(self, p, dim, dtype);
   spec.dtype = c10::toRealValueType(dtype);
