@@ -1,5 +1,6 @@
 // What Python asks of a tensor or a storage behind the dispatcher's back.
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <optional>
@@ -32,6 +33,18 @@ void raise_code(const std::string& code, const std::string& found, const std::st
   raise(ErrorCode::internal, "there is no error code " + code);
 }
 
+// massless.is_fake. Every patched method of torch.Tensor asks it first, also for real tensors, so
+// it is a plain C function: 30 ns where a pybind11 one takes 200.
+PyObject* python_is_fake(PyObject*, PyObject* x) {
+  if (!THPVariable_Check(x)) {
+    return PyErr_Format(PyExc_TypeError, "is_fake: expected a torch.Tensor, got %s",
+                        Py_TYPE(x)->tp_name);
+  }
+  return PyBool_FromLong(is_fake(THPVariable_Unpack(x)) ? 1 : 0);
+}
+PyMethodDef is_fake_method = {"is_fake", &python_is_fake, METH_O,
+                              "is_fake(x: torch.Tensor) -> bool: is the tensor fake?"};
+
 // RAII for one call from Python: the Fake key is on, so that what is made inside is fake.
 class FakeKeyOn {
  public:
@@ -55,6 +68,8 @@ class RealWorld {
 }  // namespace
 
 void bind_access(py::module_& m) {
+  m.add_object("is_fake",
+               py::reinterpret_steal<py::object>(PyCFunction_New(&is_fake_method, nullptr)));
   m.def("is_fake_storage", [](const c10::Storage& s) { return token_of(s) != nullptr; });
   m.def("storage_device", [](const c10::Storage& s) { return token_of(s)->device; });
   m.def("storage_is_pinned", [](const c10::Storage& s) { return token_of(s)->pinned; });
