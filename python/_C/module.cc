@@ -75,7 +75,6 @@ void bind_fakes(py::module_& m) {
             return Impersonation(target, fake, grad.value_or(at::Tensor()));
           }))
       .def("restore", &Impersonation::restore);
-  m.def("is_fake", &is_fake);
   m.def("meta_like", &meta_like);
   m.def("known_value", &known_value_or_none);
   m.def("explain_ops", &reports);
