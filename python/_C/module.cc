@@ -67,8 +67,13 @@ void bind_fakes(py::module_& m) {
       .def("exit", &OpenMode::exit);
   py::class_<FakeConverter>(m, "FakeConverter")
       .def(py::init<>())
-      .def("convert", [](FakeConverter& self, const at::Tensor& t,
-                         std::optional<c10::Device> device) { return self.convert(t, {device}); });
+      .def(
+          "convert",
+          [](FakeConverter& self, const at::Tensor& t, std::optional<c10::Device> device,
+             bool with_values) {
+            return self.convert(t, {device, with_values});
+          },
+          py::arg("t"), py::arg("device"), py::arg("with_values") = false);
   py::class_<Impersonation>(m, "Impersonation")
       .def(py::init(
           [](const at::Tensor& target, const at::Tensor& fake, std::optional<at::Tensor> grad) {

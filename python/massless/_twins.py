@@ -118,7 +118,9 @@ class Twins:
         return kept
 
     def _convert(self, converter: _C.FakeConverter, t: torch.Tensor) -> torch.Tensor:
-        return converter.convert(t, None if id(t) in self._on_cpu else self._device)
+        # Integers (masks, ids, step counts) keep their values: the plan is of this very call.
+        device = None if id(t) in self._on_cpu else self._device
+        return converter.convert(t, device, with_values=True)
 
     def __enter__(self) -> "Twins":
         self._snapshot = _Snapshot(self._found)

@@ -138,4 +138,17 @@ void copy_known(const StorageToken& from, StorageToken& to) {
   to.known = std::move(bytes);
 }
 
+void know_real_bytes(const at::Tensor& real, StorageToken& token) {
+  const bool integers = c10::isIntegralType(real.scalar_type(), /*includeBool=*/true);
+  const auto nbytes = static_cast<std::int64_t>(real.storage().nbytes());
+  if ((!integers && real.dim() != 0) || !values_wanted() || !small_enough_to_know(real)) {
+    return;
+  }
+  auto bytes = real_bytes(nbytes);
+  if (nbytes > 0) {
+    std::memcpy(bytes->mutable_data(), real.storage().data(), static_cast<std::size_t>(nbytes));
+  }
+  token.known = std::move(bytes);
+}
+
 }  // namespace massless

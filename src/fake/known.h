@@ -29,6 +29,9 @@ void forget(const at::Tensor& fake) noexcept;
 // A copy of the bytes for the storage of another fake.
 void copy_known(const StorageToken& from, StorageToken& to);
 
+// The bytes of a real CPU tensor's storage, if it holds integers or one number, and is small.
+void know_real_bytes(const at::Tensor& real, StorageToken& token);
+
 // RAII: operators called in its scope run for real (no fake, no Python mode, no autograd).
 class RealScope {
  public:

@@ -316,6 +316,8 @@ at::Tensor FakeConverter::convert(const at::Tensor& t, const FakeLikeOptions& op
     c10::Storage made = new_storage(real.sym_nbytes(), device);
     if (const StorageToken* token = storage_token(real.unsafeGetStorageImpl())) {
       copy_known(*token, *storage_token(made.unsafeGetStorageImpl()));
+    } else if (options.with_values && t.device().is_cpu()) {
+      know_real_bytes(t, *storage_token(made.unsafeGetStorageImpl()));
     }
     it = memo_->storages.emplace(real.unsafeGetStorageImpl(), std::pair(real, made)).first;
   }

@@ -77,6 +77,8 @@ void sync_custom_device(c10::TensorImpl* impl);
 
 struct FakeLikeOptions {
   std::optional<c10::Device> device;  // nullopt: the tensor's own
+  // Of a real CPU tensor of integers, or of one number: its values become known, if it is small.
+  bool with_values = false;
 };
 // Keeps views of one storage views of one fake storage, and one tensor one fake, for its life.
 class FakeConverter {

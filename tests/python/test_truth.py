@@ -91,5 +91,5 @@ def test_training_step_is_exact(name: str, optimizer: str):
 
     for _ in range(2):  # the first step makes the optimizer's state, the second has it
         planned, real, _ = both(step)
-        assert len(real) > 50
+        assert len(real) > 40
         assert differences(planned, real) == []
