@@ -284,6 +284,8 @@ class CallReader {
         return value(type->castRaw<c10::OptionalType>()->getElementType(), count);
       case TypeKind::TensorType:
         return tensor();
+      case TypeKind::StorageType:
+        return tensor().storage();
       case TypeKind::ListType:
         return list(type->castRaw<c10::ListType>()->getElementType(), count);
       case TypeKind::NumberType:

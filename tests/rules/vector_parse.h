@@ -3,9 +3,9 @@
 // A tensor is a dtype and its sizes, then, each optional and in this order, strides (as many as
 // sizes), storage offset, values in logical order and device: f32[2,3]:1,2+4=[1,2,3,4,5,6]@cuda.
 // Without values integers are 0, bools alternate and floats are small fixed numbers. A number for
-// a tensor is a wrapped number. Then lists, None, true, false, numbers (2j is imaginary), "text",
-// and the names of dtypes, devices, layouts and memory formats; `name=` before an argument.
-// After the call: the marks below. `#` starts a comment.
+// a tensor is a wrapped number; a tensor for a storage is its storage. Then lists, None, true,
+// false, numbers (2j is imaginary), "text", and the names of dtypes, devices, layouts and memory
+// formats; `name=` before an argument. After the call: the marks below. `#` starts a comment.
 #pragma once
 
 #include <ATen/core/Tensor.h>

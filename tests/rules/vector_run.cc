@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <c10/util/Exception.h>
 
@@ -254,6 +255,9 @@ Stack fake_arguments(const Call& call, Pass pass) {
   for (const IValue& argument : call.arguments) {
     if (pass == Pass::cuda && argument.isDevice()) {
       made.emplace_back(c10::Device(c10::kCUDA));
+    } else if (argument.isStorage()) {
+      const c10::Storage storage = argument.toStorage();
+      made.emplace_back(convert(at::empty({0}, at::kByte).set_(storage)).storage());
     } else {
       made.push_back(map_tensors(argument, convert));
     }
