@@ -30,13 +30,13 @@ struct DisjointOut;
 template <auto spec, bool self_may_be_out, class... A>
 struct DisjointOut<spec, self_may_be_out, TensorSpec (*)(const at::Tensor&, A...)> {
   static at::Tensor& call(const at::Tensor& self, A... args, at::Tensor& out) {
-    const TensorSpec wanted = spec(self, args...);
+    // ATen looks for overlaps after it has resized the output, which may reach further then.
+    write_out_strict(out, spec(self, args...));
     at::assert_no_internal_overlap(out);
     (check_disjoint(out, args), ...);
     if constexpr (!self_may_be_out) {
       check_disjoint(out, self);
     }
-    write_out_strict(out, wanted);
     return out;
   }
 };
