@@ -143,6 +143,13 @@ TensorSpec index_select_spec(const at::Tensor& self, std::int64_t dim, const at:
   return contiguous_spec(sizes, self.scalar_type(), device);
 }
 
+// Unlike the others its kernel looks at the output as it was given, too.
+at::Tensor& index_select_out(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
+                             at::Tensor& out) {
+  at::assert_no_internal_overlap(out);
+  return out_disjoint<index_select_spec, false>(self, dim, index, out);
+}
+
 // index_add and index_reduce.
 TensorSpec index_func_spec(const char* name, const at::Tensor& self, std::int64_t dim,
                            const at::Tensor& index, const at::Tensor& source) {
@@ -450,7 +457,8 @@ MASSLESS_RULES(m) {
   strict_forms<"index_add", "index_add_", "index_add.out", index_add_spec>(m);
   strict_forms<"index_reduce", "index_reduce_", "index_reduce.out", index_reduce_spec>(m);
   strict_forms<"index_copy", "index_copy_", "index_copy.out", index_copy_spec>(m);
-  strict_pair<"index_select", "index_select.out", index_select_spec>(m);
+  rule<"index_select", functional<index_select_spec>>(m);
+  rule<"index_select.out", index_select_out>(m);
   rule<"index_fill.int_Scalar", functional<index_fill_scalar_spec>>(m);
   rule<"index_fill.int_Tensor", functional<index_fill_tensor_spec>>(m);
   rule<"index_fill_.int_Scalar", index_fill_scalar>(m);
