@@ -15,7 +15,8 @@
 namespace massless {
 namespace {
 
-constexpr std::array<const char*, 1> kOnlyOnCuda{"_fused_rms_norm"};
+constexpr std::array<const char*, 3> kOnlyOnCuda{"_fused_rms_norm", "mish_backward",
+                                                 "silu_backward"};
 
 void no_cuda(const c10::OperatorHandle& op, torch::jit::Stack*) {
   TORCH_CHECK(false, op.operator_name(), ": this build of PyTorch has no CUDA kernels");
