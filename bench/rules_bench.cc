@@ -43,9 +43,7 @@ void softmax(benchmark::State& state) {
   run(state, [](Fakes& t) { return at::_softmax(t.a, -1, false); });
 }
 void layer_norm(benchmark::State& state) {
-  run(state, [](Fakes& t) {
-    return at::native_layer_norm(t.a, {256}, t.weight, t.weight, 1e-5);
-  });
+  run(state, [](Fakes& t) { return at::native_layer_norm(t.a, {256}, t.weight, t.weight, 1e-5); });
 }
 
 BENCHMARK(add);

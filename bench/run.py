@@ -8,7 +8,6 @@ import massless  # noqa: I001 - before torch, as a user would who wants fake acc
 import contextlib
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -62,10 +61,14 @@ def rules_from_cpp() -> list[Row]:
         raise SystemExit("bench: rules_bench is not built; run `make bench`")
     out = subprocess.run(
         [
-            str(binary), "--benchmark_format=json", "--benchmark_repetitions=5",
+            str(binary),
+            "--benchmark_format=json",
+            "--benchmark_repetitions=5",
             "--benchmark_min_time=0.2",
         ],
-        capture_output=True, text=True, check=True,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     best: dict[str, float] = {}
     for row in json.loads(out)["benchmarks"]:
@@ -97,9 +100,11 @@ def rules_from_python() -> list[Row]:
             theirs = {k: best_us(f, 100) for k, f in operators(torch.empty).items()}
     return [
         Row(
-            f"{k} from Python", f"{ours[k]:.2f} us",
+            f"{k} from Python",
+            f"{ours[k]:.2f} us",
             f"FakeTensorMode {theirs[k]:.0f} us ({theirs[k] / ours[k]:.0f}x)",
-            f">= {LIMIT_RATIO}x", theirs[k] >= LIMIT_RATIO * ours[k],
+            f">= {LIMIT_RATIO}x",
+            theirs[k] >= LIMIT_RATIO * ours[k],
         )
         for k in ours
     ]
@@ -118,8 +123,12 @@ def second_run(forward: Callable[[], object], rounds: int = 5) -> float:
 
 def small_llama() -> LlamaForCausalLM:
     config = LlamaConfig(
-        vocab_size=128, hidden_size=32, intermediate_size=64, num_hidden_layers=32,
-        num_attention_heads=4, num_key_value_heads=2,
+        vocab_size=128,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=32,
+        num_attention_heads=4,
+        num_key_value_heads=2,
     )
     return LlamaForCausalLM._from_config(config, attn_implementation="sdpa").eval()
 
@@ -140,9 +149,11 @@ def llama_forward() -> Row:
     ours = forward_of(massless.fake_mode(), 2, 128, llama_8b)
     theirs = forward_of(FakeTensorMode(), 2, 128, llama_8b)
     return Row(
-        "Llama-3-8B forward 2 x 128 on fakes", f"{ours * 1e3:.1f} ms",
+        "Llama-3-8B forward 2 x 128 on fakes",
+        f"{ours * 1e3:.1f} ms",
         f"eager, hidden 32: {eager * 1e3:.1f} ms; FakeTensorMode {theirs * 1e3:.0f} ms",
-        f"<= {LIMIT_FORWARD}x eager", ours <= LIMIT_FORWARD * eager,
+        f"<= {LIMIT_FORWARD}x eager",
+        ours <= LIMIT_FORWARD * eager,
     )
 
 
@@ -153,7 +164,8 @@ from click.testing import CliRunner
 import massless.models, transformers, torch
 import transformers.models.llama.modeling_llama
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-result = CliRunner().invoke(massless.cli.main, ["plan", sys.argv[1], "--task", "train", "--json", "-"])
+arguments = ["plan", sys.argv[1], "--task", "train", "--json", "-"]
+result = CliRunner().invoke(massless.cli.main, arguments)
 assert result.exit_code == 0, result.output[-2000:]
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
@@ -163,12 +175,18 @@ def growth_405b() -> Row:
     start = time.perf_counter()
     out = subprocess.run(
         [sys.executable, "-c", GROWTH, str(CONFIGS / "llama-3.1-405b.json")],
-        capture_output=True, text=True, check=True, env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
     ).stdout
     grown = int(out.split()[-1])
     return Row(
-        "resident memory of `plan` of a 405B step", f"{grown / 2**20:.0f} MiB",
-        f"{time.perf_counter() - start:.0f} s in all", "< 1024 MiB", grown < LIMIT_RSS,
+        "resident memory of `plan` of a 405B step",
+        f"{grown / 2**20:.0f} MiB",
+        f"{time.perf_counter() - start:.0f} s in all",
+        "< 1024 MiB",
+        grown < LIMIT_RSS,
     )
 
 
@@ -177,14 +195,23 @@ def clean_build() -> Row:
         start = time.perf_counter()
         env = {**os.environ, "CCACHE_DISABLE": "1"}
         configure = [
-            "cmake", "-S", str(ROOT), "-B", folder, "-G", "Ninja",
+            "cmake",
+            "-S",
+            str(ROOT),
+            "-B",
+            folder,
+            "-G",
+            "Ninja",
             f"-DPython3_EXECUTABLE={sys.executable}",
         ]
         subprocess.run(configure, check=True, env=env, capture_output=True)
         subprocess.run(["ninja", "-C", folder, "-j2"], check=True, env=env, capture_output=True)
         seconds = time.perf_counter() - start
     return Row(
-        "clean build on 2 cores", f"{seconds / 60:.1f} min", "-", "< 15 min",
+        "clean build on 2 cores",
+        f"{seconds / 60:.1f} min",
+        "-",
+        "< 15 min",
         seconds < LIMIT_BUILD,
     )
 

@@ -1,7 +1,8 @@
 """Six small models, deterministic and scalable, that many tests share.
 
-A case is built for a `Size`: the default is tiny (milliseconds a step); `case.big` names a size, batch and sequence
-length whose training step peaks over 64 MB. Weights and inputs depend on the seeds here only.
+A case is built for a `Size`: the default is tiny (milliseconds a step); `case.big` names a size,
+batch and sequence length whose training step peaks over 64 MB. Weights and inputs depend on the
+seeds here only.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ Inputs = dict[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Size:
-    """Model size: `width` is the hidden size (features, channels), `image` the side of the convnet's input."""
+    """Model size: `width` is the hidden size (features, channels), `image` the side of the
+    convnet's input."""
 
     width: int = 32
     layers: int = 2
@@ -56,7 +58,8 @@ class Big:
 
 @dataclass(frozen=True)
 class ModelCase:
-    """One model: `build(size)`, `inputs(batch, seq, size)` (real tensors) and `loss(model, inputs)` (a scalar)."""
+    """One model: `build(size)`, `inputs(batch, seq, size)` (real tensors) and `loss(model, inputs)`
+    (a scalar)."""
 
     name: str
     make: Callable[[Size], nn.Module]
@@ -73,8 +76,11 @@ class ModelCase:
         return self.make_inputs(batch, seq, size or self.small, torch.Generator().manual_seed(SEED))
 
 
-def pretrained(model_class: type[PreTrainedModel], config: PreTrainedConfig, size: Size) -> nn.Module:
-    # `_from_config` is what AutoModel.from_config calls: it initialises the weights and resolves the attention kernel.
+def pretrained(
+    model_class: type[PreTrainedModel], config: PreTrainedConfig, size: Size
+) -> nn.Module:
+    # `_from_config` is what AutoModel.from_config calls: it initialises the weights and resolves
+    # the attention kernel.
     return model_class._from_config(config, attn_implementation=size.attention)
 
 
@@ -132,7 +138,8 @@ def mlp(size: Size) -> nn.Module:
 
 
 class ConvNet(nn.Module):
-    """Convolutions with BatchNorm; max pooling between blocks and adaptive average pooling before the head."""
+    """Convolutions with BatchNorm; max pooling between blocks and adaptive average pooling before
+    the head."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()
@@ -175,7 +182,8 @@ def token_inputs(batch: int, seq: int, size: Size, generator: torch.Generator) -
 
 
 def with_padding(inputs: Inputs) -> Inputs:
-    """The same with an attention_mask whose rows end at different places; padded labels are ignored."""
+    """The same with an attention_mask whose rows end at different places; padded labels are
+    ignored."""
     mask = torch.ones_like(inputs["input_ids"])
     for row in range(mask.shape[0]):
         mask[row, mask.shape[1] - 1 - row % (mask.shape[1] - 1) :] = 0
@@ -190,7 +198,10 @@ def target(batch: int, generator: torch.Generator) -> torch.Tensor:
 def mlp_inputs(batch: int, seq: int, size: Size, generator: torch.Generator) -> Inputs:
     # An MLP has no sequence: `seq` only makes more rows of it.
     rows = batch * seq
-    return {"x": torch.randn(rows, size.width, generator=generator), "target": target(rows, generator)}
+    return {
+        "x": torch.randn(rows, size.width, generator=generator),
+        "target": target(rows, generator),
+    }
 
 
 def image_inputs(batch: int, seq: int, size: Size, generator: torch.Generator) -> Inputs:
@@ -219,9 +230,15 @@ CASES: dict[str, ModelCase] = {
         ModelCase("llama", llama, token_inputs, labels_loss, BIG_TEXT),
         ModelCase("gpt2", gpt2, token_inputs, labels_loss, BIG_TEXT),
         ModelCase("bert", bert, token_inputs, labels_loss, BIG_TEXT),
-        ModelCase("mlp", mlp, mlp_inputs, class_loss, Big(Size(width=1024, layers=6), batch=16, seq=32)),
         ModelCase(
-            "convnet", ConvNet, image_inputs, class_loss, Big(Size(width=48, layers=3, image=64), batch=16, seq=1)
+            "mlp", mlp, mlp_inputs, class_loss, Big(Size(width=1024, layers=6), batch=16, seq=32)
+        ),
+        ModelCase(
+            "convnet",
+            ConvNet,
+            image_inputs,
+            class_loss,
+            Big(Size(width=48, layers=3, image=64), batch=16, seq=1),
         ),
         ModelCase(
             "lstm",
@@ -254,7 +271,8 @@ def train_step(
     clip: float | None = None,
     **clip_options: Any,
 ) -> torch.Tensor:
-    """One step: gradients cleared, loss, backward, the gradient norm clipped where `clip` is given, the update."""
+    """One step: gradients cleared, loss, backward, the gradient norm clipped where `clip` is given,
+    the update."""
     optimizer.zero_grad()
     loss = case.loss(model, inputs)
     loss.backward()

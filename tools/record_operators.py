@@ -1,9 +1,11 @@
-"""Records the aten operators that real models meet, with example signatures, to tests/data/model_operators.json.
+"""Records the aten operators that real models meet, with example signatures.
 
-Run it from the repository root: `HF_HUB_OFFLINE=1 python tools/record_operators.py`. Llama, GPT-2, BERT, an MLP, a
-convnet and an LSTM (tests/models.py) are built, trained and run under a TorchDispatchMode, which sees what the Fake key
-sees: operators after autograd, autocast and composite-implicit decomposition. Under inference_mode composites are not
-decomposed above the mode; there they are recorded and then decomposed by hand, so both levels are in the list.
+Run it from the repository root: `HF_HUB_OFFLINE=1 python tools/record_operators.py` writes
+tests/data/model_operators.json. Llama, GPT-2, BERT, an MLP, a convnet and an LSTM (tests/models.py)
+are built, trained and run under a TorchDispatchMode, which sees what the Fake key sees: operators
+after autograd, autocast and composite-implicit decomposition. Under inference_mode composites are
+not decomposed above the mode; there they are recorded and then decomposed by hand, so both levels
+are in the list.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from models import CASES, OPTIMIZERS, Inputs, ModelCase, Size, with_padding  # n
 
 MAX_SIGNATURES = 8
 MAX_VARIANTS = 12
-# Operators that take any number of tensors (one per parameter, say): three show the shape of the call.
+# Operators that take any number of tensors (one per parameter, say): three show the shape of the
+# call.
 MAX_LIST = 3
 ANY_LENGTH = re.compile(r"_foreach_|_fused_(adam|sgd)|stack|cat\b")
 TEXT_MODELS = ("llama", "gpt2", "bert")
@@ -59,40 +62,51 @@ FAMILIES: tuple[tuple[str, str], ...] = (
     ("softmax_loss", r".*softmax|.*nll_loss|.*cross_entropy|.*dropout|mse_loss"),
     ("norm", r"native_(layer|group)_norm|layer_norm|rms_norm|_fused_rms_norm|group_norm"),
     ("random", r"(normal|uniform|bernoulli|rand|randn|randint|randperm)(_like)?_?$"),
-    ("meta_util", r"_local_scalar_dense|is_nonzero|item|equal$|is_same_size|cudnn_is_acceptable|_use_cudnn|is_pinned"),
+    (
+        "meta_util",
+        r"_local_scalar_dense|is_nonzero|item|equal$|is_same_size|cudnn_is_acceptable|_use_cudnn"
+        r"|is_pinned",
+    ),
     ("matmul", r"mm$|addmm$|bmm$|baddbmm$|matmul$|linear$|linalg_qr$"),
     (
         "view",
-        r"(view|_unsafe_view|_reshape_alias|t|transpose|permute|expand|expand_as|unsqueeze|squeeze|select|slice|alias"
-        r"|detach|as_strided|split|split_with_sizes|chunk|unbind|reshape|flatten|narrow|movedim|view_as|unflatten|diagonal"
-        r"|numpy_T|swapaxes|swapdims|positive|lift_fresh|unsafe_split|tensor_split|contiguous|_conj|real|imag)_?$",
+        r"(view|_unsafe_view|_reshape_alias|t|transpose|permute|expand|expand_as|unsqueeze|squeeze"
+        r"|select|slice|alias|detach|as_strided|split|split_with_sizes|chunk|unbind|reshape"
+        r"|flatten|narrow|movedim|view_as|unflatten|diagonal|numpy_T|swapaxes|swapdims|positive"
+        r"|lift_fresh|unsafe_split|tensor_split|contiguous|_conj|real|imag)_?$",
     ),
     (
         "factory",
         r"(zeros|ones|empty|full|arange|linspace|scalar_tensor|eye|new_zeros|new_ones|new_empty"
-        r"|new_full|empty_strided|new_empty_strided|empty_permuted|zeros_like|ones_like|empty_like|full_like|rand_like)$",
+        r"|new_full|empty_strided|new_empty_strided|empty_permuted|zeros_like|ones_like|empty_like"
+        r"|full_like|rand_like)$",
     ),
     (
         "copy_index",
-        r"(copy_?|clone|_to_copy|to|type_as|cat|stack|repeat|repeat_interleave|index|index_select|index_put|index_copy"
-        r"|index_add|_index_put_impl|embedding|embedding_dense_backward|gather|scatter|scatter_add|fill|zero|set"
-        r"|constant_pad_nd|pad|slice_backward|select_backward|split_backward|roll|flip|masked_fill|masked_select|nonzero"
-        r"|where|_pin_memory|float|masked_scatter|embedding_backward|lift|_unsafe_index|_unsafe_index_put|select_scatter"
-        r"|slice_scatter|index_fill|resize|diagonal_copy)_?$",
+        r"(copy_?|clone|_to_copy|to|type_as|cat|stack|repeat|repeat_interleave|index|index_select"
+        r"|index_put|index_copy|index_add|_index_put_impl|embedding|embedding_dense_backward"
+        r"|gather|scatter|scatter_add|fill|zero|set|constant_pad_nd|pad|slice_backward"
+        r"|select_backward|split_backward|roll|flip|masked_fill|masked_select|nonzero|where"
+        r"|_pin_memory|float|masked_scatter|embedding_backward|lift|_unsafe_index"
+        r"|_unsafe_index_put|select_scatter|slice_scatter|index_fill|resize|diagonal_copy)_?$",
     ),
     (
         "reduction",
-        r"(sum|mean|amax|amin|max|min|any|all|argmax|argmin|prod|var|std|var_mean|linalg_vector_norm|norm|cumsum|logsumexp"
-        r"|linalg_norm|sum_to_size|cumprod|count_nonzero|std_mean|topk|sort)$",
+        r"(sum|mean|amax|amin|max|min|any|all|argmax|argmin|prod|var|std|var_mean"
+        r"|linalg_vector_norm|norm|cumsum|logsumexp|linalg_norm|sum_to_size|cumprod|count_nonzero"
+        r"|std_mean|topk|sort)$",
     ),
 )
 
-# What a cuda device meets and a CPU does not, decided by ATen or by torch.optim above the Fake key. Written by hand (no
-# GPU was at hand), with a signature that the real operator would take: (operator, reason, signature).
+# What a cuda device meets and a CPU does not, decided by ATen or by torch.optim above the Fake key.
+# Written by hand (no GPU was at hand), with a signature that the real operator would take:
+# (operator, reason, signature).
 _Q, _KV = "bf16[2,4,8,8]:256,8,32,1", "bf16[2,2,8,8]:128,8,16,1"
 _LSE = "f32[2,4,8]"
 _FLASH = "sdpa: fp16/bf16, no mask, head size <= 256, sm80 and later"
-_EFFICIENT = "sdpa: float32, or a mask (bool masks become additive, padded to 16 and expanded first)"
+_EFFICIENT = (
+    "sdpa: float32, or a mask (bool masks become additive, padded to 16 and expanded first)"
+)
 _CUDNN = "sdpa: fp16/bf16 on sm90/sm100 with a new cuDNN, where it is preferred over flash"
 _CAPTURABLE = "AdamW(capturable=True, foreach): bias correction on the device"
 _SCALER = "GradScaler (its CPU form meets it as well)"
@@ -109,35 +123,46 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     (
         "_scaled_dot_product_flash_attention_backward",
         _FLASH,
-        f"_scaled_dot_product_flash_attention_backward({_Q}, {_Q}, {_KV}, {_KV}, {_Q}, {_LSE}, None, None, 8, 8, 0.1, "
-        "true, u64[2], u64[], scale=0.35)",
+        f"_scaled_dot_product_flash_attention_backward({_Q}, {_Q}, {_KV}, {_KV}, {_Q}, {_LSE}, "
+        "None, None, 8, 8, 0.1, true, u64[2], u64[], scale=0.35)",
     ),
     (
         "_scaled_dot_product_efficient_attention",
         _EFFICIENT,
-        "_scaled_dot_product_efficient_attention(f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:256,8,32,1, "
-        "f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:128,0,16,1, true, 0.1, false, scale=0.35)",
+        "_scaled_dot_product_efficient_attention(f32[2,4,8,8]:256,8,32,1, "
+        "f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:128,0,16,1, true, 0.1, "
+        "false, scale=0.35)",
     ),
     (
         "_scaled_dot_product_efficient_attention_backward",
         _EFFICIENT,
-        "_scaled_dot_product_efficient_attention_backward(f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:256,8,32,1, "
-        "f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:128,0,16,1, f32[2,4,8,8]:256,8,32,1, "
-        "f32[2,4,32], i64[], i64[], 0.1, [true,true,true,false], false, scale=0.35)",
+        "_scaled_dot_product_efficient_attention_backward(f32[2,4,8,8]:256,8,32,1, "
+        "f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8]:256,8,32,1, "
+        "f32[2,4,8,8]:128,0,16,1, f32[2,4,8,8]:256,8,32,1, f32[2,4,32], i64[], i64[], 0.1, "
+        "[true,true,true,false], false, scale=0.35)",
     ),
     (
         "_scaled_dot_product_cudnn_attention",
         _CUDNN,
-        f"_scaled_dot_product_cudnn_attention({_Q}, {_KV}, {_KV}, None, true, 0.1, true, false, scale=0.35)",
+        f"_scaled_dot_product_cudnn_attention({_Q}, {_KV}, {_KV}, None, true, 0.1, true, false, "
+        "scale=0.35)",
     ),
     (
         "_scaled_dot_product_cudnn_attention_backward",
         _CUDNN,
-        f"_scaled_dot_product_cudnn_attention_backward({_Q}, {_Q}, {_KV}, {_KV}, {_Q}, f32[2,4,8,1], i64[], i64[], "
-        "None, None, None, 8, 8, 0.1, true, scale=0.35)",
+        f"_scaled_dot_product_cudnn_attention_backward({_Q}, {_Q}, {_KV}, {_KV}, {_Q}, "
+        "f32[2,4,8,1], i64[], i64[], None, None, None, 8, 8, 0.1, true, scale=0.35)",
     ),
-    ("native_dropout", "dropout(train=True, 0 < p < 1) of a cuda tensor", "native_dropout(f32[2,8,32], 0.1, true)"),
-    ("native_dropout_backward", "its backward", "native_dropout_backward(f32[2,8,32], bool[2,8,32], 1.11)"),
+    (
+        "native_dropout",
+        "dropout(train=True, 0 < p < 1) of a cuda tensor",
+        "native_dropout(f32[2,8,32], 0.1, true)",
+    ),
+    (
+        "native_dropout_backward",
+        "its backward",
+        "native_dropout_backward(f32[2,8,32], bool[2,8,32], 1.11)",
+    ),
     (
         "_fused_rms_norm",
         "rms_norm (nn.RMSNorm; transformers' Llama writes its own) on cuda",
@@ -146,7 +171,8 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     (
         "_fused_rms_norm_backward",
         "its backward",
-        "_fused_rms_norm_backward(f32[2,8,32], f32[2,8,32], [32], f32[2,8,1], f32[32], [true,true])",
+        "_fused_rms_norm_backward(f32[2,8,32], f32[2,8,32], [32], f32[2,8,1], f32[32], "
+        "[true,true])",
     ),
     (
         "_amp_foreach_non_finite_check_and_unscale_",
@@ -156,9 +182,11 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     ("_amp_update_scale_", _SCALER, "_amp_update_scale_(f32[], i32[], f32[], 2.0, 0.5, 2000)"),
     (
         "_fused_adamw_",
-        "fused AdamW with GradScaler: grad_scale and found_inf are tensors; on cuda the steps lie on the device",
-        f"_fused_adamw_({_THREE}, {_THREE}, {_THREE}, {_THREE}, [], {_STEPS}, lr=0.001, beta1=0.9, beta2=0.999, "
-        "weight_decay=0.01, eps=1e-08, amsgrad=false, maximize=false, grad_scale=f32[], found_inf=f32[])",
+        "fused AdamW with GradScaler: grad_scale and found_inf are tensors; on cuda the steps lie "
+        "on the device",
+        f"_fused_adamw_({_THREE}, {_THREE}, {_THREE}, {_THREE}, [], {_STEPS}, lr=0.001, "
+        "beta1=0.9, beta2=0.999, weight_decay=0.01, eps=1e-08, amsgrad=false, maximize=false, "
+        "grad_scale=f32[], found_inf=f32[])",
     ),
     (
         "_foreach_sub_.List",
@@ -172,7 +200,11 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     ("_foreach_reciprocal_", _CAPTURABLE, f"_foreach_reciprocal_({_STEPS})"),
     ("_foreach_sqrt_", _CAPTURABLE, f"_foreach_sqrt_({_STEPS})"),
     ("_foreach_div_.List", _CAPTURABLE, f"_foreach_div_.List({_THREE}, {_STEPS})"),
-    ("_foreach_addcdiv_.Scalar", _CAPTURABLE, f"_foreach_addcdiv_.Scalar({_THREE}, {_THREE}, {_THREE})"),
+    (
+        "_foreach_addcdiv_.Scalar",
+        _CAPTURABLE,
+        f"_foreach_addcdiv_.Scalar({_THREE}, {_THREE}, {_THREE})",
+    ),
     (
         "_foreach_copy_",
         "gradients copied across devices (FSDP, EMA)",
@@ -183,7 +215,8 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     ("record_stream", "side streams (FSDP, prefetch)", ""),
     (
         "cudnn_batch_norm",
-        "batch_norm with cuDNN built in and enabled, float weights (a CPU-only build answers native_batch_norm)",
+        "batch_norm with cuDNN built in and enabled, float weights (a CPU-only build answers "
+        "native_batch_norm)",
         f"cudnn_batch_norm(f32[2,32,8,8], {_BN}, true, 0.1, 1e-05)",
     ),
     (
@@ -209,8 +242,8 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     (
         "_cudnn_rnn",
         "LSTM, cuDNN acceptable",
-        f"_cudnn_rnn(f32[2,8,32], {_LSTM_WEIGHTS}, 4, f32[8448], f32[1,2,32], f32[1,2,32], 2, 32, 0, 1, true, 0.0, "
-        "true, false, [], None)",
+        f"_cudnn_rnn(f32[2,8,32], {_LSTM_WEIGHTS}, 4, f32[8448], f32[1,2,32], f32[1,2,32], 2, 32, "
+        "0, 1, true, 0.0, true, false, [], None)",
     ),
     ("_cudnn_rnn_backward", "its backward", ""),
     (
@@ -221,7 +254,8 @@ CUDA_ONLY: tuple[tuple[str, str, str], ...] = (
     (
         "_thnn_fused_lstm_cell_backward_impl",
         "its backward",
-        "_thnn_fused_lstm_cell_backward_impl(f32[2,32], f32[2,32], f32[2,32], f32[2,32], f32[2,128], true)",
+        "_thnn_fused_lstm_cell_backward_impl(f32[2,32], f32[2,32], f32[2,32], f32[2,32], "
+        "f32[2,128], true)",
     ),
 )
 
@@ -273,14 +307,18 @@ def signature(func: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str
 
 
 def signature_class(text: str) -> str:
-    """What makes two signatures different in kind: dtypes, ranks, contiguity and flags, but not the numbers."""
-    text = re.sub(r"\[([\d,]*)\](:?)[\d,]*", lambda m: f"[{m[1].count(',') + bool(m[1])}]{m[2]}", text)
+    """What makes two signatures different in kind: dtypes, ranks, contiguity and flags, but not the
+    numbers."""
+    text = re.sub(
+        r"\[([\d,]*)\](:?)[\d,]*", lambda m: f"[{m[1].count(',') + bool(m[1])}]{m[2]}", text
+    )
     text = re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e-?\d+)?", "n", text)
     return re.sub(r"([^,\[]+\[n\]:?)(,\1)+", r"\1+", text)
 
 
 def dispatch_kind(name: str) -> str:
-    """`kernel`: CPU has a kernel of its own (even where a composite exists too); else which composite answers."""
+    """`kernel`: CPU has a kernel of its own (even where a composite exists too); else which
+    composite answers."""
     for key, kind in (
         ("CPU", "kernel"),
         ("CompositeImplicitAutograd", "implicit"),
@@ -305,7 +343,9 @@ class Met:
     def examples(self) -> list[str]:
         """At most MAX_SIGNATURES, one of every class before a second of any."""
         rounds = max(len(texts) for texts in self.signatures.values())
-        ordered = [texts[i] for i in range(rounds) for texts in self.signatures.values() if i < len(texts)]
+        ordered = [
+            texts[i] for i in range(rounds) for texts in self.signatures.values() if i < len(texts)
+        ]
         return ordered[:MAX_SIGNATURES]
 
 
@@ -320,7 +360,8 @@ class Recorder(TorchDispatchMode):
 
     @contextmanager
     def at(self, where: str) -> Iterator[None]:
-        """What runs inside is recorded as `where`; outside of it (making of example inputs) nothing is."""
+        """What runs inside is recorded as `where`; outside of it (making of example inputs) nothing
+        is."""
         self.where = where
         try:
             with self:
@@ -328,7 +369,9 @@ class Recorder(TorchDispatchMode):
         finally:
             self.where = ""
 
-    def note(self, func: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def note(
+        self, func: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> None:
         met = self.met.setdefault(func.name(), Met())
         met.calls += 1
         met.where.add(self.where)
@@ -339,16 +382,23 @@ class Recorder(TorchDispatchMode):
             texts.append(text)
 
     def __torch_dispatch__(
-        self, func: torch._ops.OpOverload, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: torch._ops.OpOverload,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
         # Before the call: an in-place operator may change what it is given.
         self.note(func, args, kwargs)
         dtypes = {t.dtype for t in tree_iter((args, kwargs)) if isinstance(t, torch.Tensor)}
         if dispatch_kind(func.name()) == "implicit":
-            # Not func.decompose(): that prefers Python decompositions, which ATen itself would not take.
+            # Not func.decompose(): that prefers Python decompositions, which ATen itself would not
+            # take.
             with self:
-                result = func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+                result = func._op_dk(
+                    torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs
+                )
         else:
             result = func(*args, **kwargs)
         dtypes |= {t.dtype for t in tree_iter(result) if isinstance(t, torch.Tensor)}
@@ -414,7 +464,9 @@ def build(recorder: Recorder, case: ModelCase, variant: Variant, size: Size) -> 
     model.train(variant.train)
     if variant.checkpoint and is_text(case):
         reentrant = variant.checkpoint == "reentrant"
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": reentrant})
+        model.gradient_checkpointing_enable(
+            gradient_checkpointing_kwargs={"use_reentrant": reentrant}
+        )
     return model
 
 
@@ -496,12 +548,22 @@ OPTIMIZER_VARIANTS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
     "adamw_maximize": adamw(maximize=True, foreach=False),
     "adamw_maximize_foreach": adamw(maximize=True, foreach=True),
     "adamw_no_decay": adamw(weight_decay=0.0, foreach=False),
-    "adamw_tensor_lr": lambda params: torch.optim.AdamW(params, lr=torch.tensor(1e-3), foreach=False),
-    "adamw_fused_tensor_lr": lambda params: torch.optim.AdamW(params, lr=torch.tensor(1e-3), fused=True),
-    "sgd_tensor_lr": lambda params: torch.optim.SGD(params, lr=torch.tensor(0.01), momentum=0.9, foreach=False),
-    "sgd_fused_tensor_lr": lambda params: torch.optim.SGD(params, lr=torch.tensor(0.01), momentum=0.9, fused=True),
+    "adamw_tensor_lr": lambda params: torch.optim.AdamW(
+        params, lr=torch.tensor(1e-3), foreach=False
+    ),
+    "adamw_fused_tensor_lr": lambda params: torch.optim.AdamW(
+        params, lr=torch.tensor(1e-3), fused=True
+    ),
+    "sgd_tensor_lr": lambda params: torch.optim.SGD(
+        params, lr=torch.tensor(0.01), momentum=0.9, foreach=False
+    ),
+    "sgd_fused_tensor_lr": lambda params: torch.optim.SGD(
+        params, lr=torch.tensor(0.01), momentum=0.9, fused=True
+    ),
     "adam": lambda params: torch.optim.Adam(params, lr=1e-3, weight_decay=0.01, foreach=False),
-    "adam_foreach": lambda params: torch.optim.Adam(params, lr=1e-3, weight_decay=0.01, foreach=True),
+    "adam_foreach": lambda params: torch.optim.Adam(
+        params, lr=1e-3, weight_decay=0.01, foreach=True
+    ),
     "adam_fused": lambda params: torch.optim.Adam(params, lr=1e-3, weight_decay=0.01, fused=True),
 }
 
@@ -523,7 +585,8 @@ def record_without_grad(recorder: Recorder, case: ModelCase) -> None:
 
 
 def record_inference_bf16(recorder: Recorder, case: ModelCase) -> None:
-    """bf16 weights and autocast under inference_mode: composites there meet reduced precision undecomposed."""
+    """bf16 weights and autocast under inference_mode: composites there meet reduced precision
+    undecomposed."""
     for variant in (Variant("bf16", dtype=torch.bfloat16), Variant("autocast", autocast=True)):
         recorder.variant = f"inference+{variant.name}"
         with torch.inference_mode():
@@ -543,7 +606,13 @@ def record_cache(recorder: Recorder, case: ModelCase) -> None:
                 recorder.variant = f"cache+{attention}{'+mask' * padding}"
                 model = case.build(replace(case.small, attention=attention, use_cache=True)).eval()
                 with mode():
-                    decode(recorder, model, f"{case.name}/cache", case.inputs(seq=5)["input_ids"], padding)
+                    decode(
+                        recorder,
+                        model,
+                        f"{case.name}/cache",
+                        case.inputs(seq=5)["input_ids"],
+                        padding,
+                    )
 
 
 def decode(recorder: Recorder, model: Any, where: str, ids: torch.Tensor, padding: bool) -> None:
@@ -584,9 +653,22 @@ def record_initialisers(recorder: Recorder) -> None:
     recorder.variant = "nn.init"
     init = torch.nn.init
     with recorder.at("init"):
-        for call in (init.uniform_, init.normal_, init.trunc_normal_, init.xavier_uniform_, init.xavier_normal_):
+        for call in (
+            init.uniform_,
+            init.normal_,
+            init.trunc_normal_,
+            init.xavier_uniform_,
+            init.xavier_normal_,
+        ):
             call(torch.empty(4, 6))
-        for call in (init.kaiming_uniform_, init.kaiming_normal_, init.ones_, init.zeros_, init.eye_, init.orthogonal_):
+        for call in (
+            init.kaiming_uniform_,
+            init.kaiming_normal_,
+            init.ones_,
+            init.zeros_,
+            init.eye_,
+            init.orthogonal_,
+        ):
             call(torch.empty(4, 6))
         init.constant_(torch.empty(4), 0.5)
         init.trunc_normal_(torch.empty(4, 6), std=0.02)
@@ -598,7 +680,9 @@ def record_all() -> Recorder:
     record_initialisers(recorder)
     for case in CASES.values():
         for variant in VARIANTS:
-            if not is_text(case) and (variant.attention == "eager" or variant.padding or variant.checkpoint):
+            if not is_text(case) and (
+                variant.attention == "eager" or variant.padding or variant.checkpoint
+            ):
                 continue
             record_training(recorder, case, variant)
         record_accumulation(recorder, case)
@@ -639,7 +723,9 @@ def report(recorder: Recorder) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=ROOT / "tests" / "data" / "model_operators.json")
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "tests" / "data" / "model_operators.json"
+    )
     output: Path = parser.parse_args().output
     result = report(record_all())
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,8 @@
 // All errors are massless::Error, a c10::Error with a code (base/errors.h).
 #pragma once
 
-#include "dispatch/error.h"   // IWYU pragma: export
-#include "dispatch/state.h"   // IWYU pragma: export
-#include "fake/ledger.h"      // IWYU pragma: export
-#include "fake/tensor.h"      // IWYU pragma: export
-#include "plan/plan.h"        // IWYU pragma: export
+#include "dispatch/error.h"  // IWYU pragma: export
+#include "dispatch/state.h"  // IWYU pragma: export
+#include "fake/ledger.h"     // IWYU pragma: export
+#include "fake/tensor.h"     // IWYU pragma: export
+#include "plan/plan.h"       // IWYU pragma: export

@@ -13,7 +13,9 @@ class MasslessError(RuntimeError):
     ("" outside of one), `location` the user's line ("" where it is not known).
     """
 
-    def __init__(self, text: str, code: str = "bad_argument", operator: str = "", location: str = ""):
+    def __init__(
+        self, text: str, code: str = "bad_argument", operator: str = "", location: str = ""
+    ):
         super().__init__(text)
         self.code = code
         self.operator = operator

@@ -166,9 +166,7 @@ class Plan:
     @functools.cached_property
     def timeline(self) -> list[Event]:
         """Every birth, growth and death of a storage, in order."""
-        return [
-            self._event(i) for i, e in enumerate(self._events) if e.kind != _C.EventKind.mark
-        ]
+        return [self._event(i) for i, e in enumerate(self._events) if e.kind != _C.EventKind.mark]
 
     def at_peak(self, n: int | None = 20) -> list[Held]:
         """The storages alive at the peak, largest first; `n=None`: all."""
@@ -223,7 +221,8 @@ class Plan:
             },
             "kinds": {k: int(v) for k, v in self.kinds.items()},
             "kinds_at_peak": {k: int(v) for k, v in self.kinds_at_peak.items()},
-            "flops": {k: int(v) for k, v in self.flops_by_phase.items()} | {"total": int(self.flops)},
+            "flops": {k: int(v) for k, v in self.flops_by_phase.items()}
+            | {"total": int(self.flops)},
             "reserved": {"bytes": self.reserved().bytes, "segments": self._segments},
             "at_peak": [asdict(row) for row in self.at_peak()],
             "device": str(self.device),

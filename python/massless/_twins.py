@@ -57,9 +57,7 @@ class _Snapshot:
 
     @staticmethod
     def _of_optimizer(optimizer: torch.optim.Optimizer):
-        state = {
-            p: dict(s) if isinstance(s, dict) else s for p, s in optimizer.state.items()
-        }
+        state = {p: dict(s) if isinstance(s, dict) else s for p, s in optimizer.state.items()}
         groups = [(g, dict(g), list(g["params"])) for g in optimizer.param_groups]
         return dict(vars(optimizer)), state, groups
 

@@ -9,9 +9,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import massless
 import pytest
 import torch
+
+import massless
 from massless import _C, _load
 
 LIMITS = Path(__file__).resolve().parent.parent.parent / "docs" / "limits.md"
@@ -26,7 +27,9 @@ def listed() -> list[str]:
 
 
 def test_every_line_has_one_test() -> None:
-    here = [name.removeprefix("test_limit_") for name in globals() if name.startswith("test_limit_")]
+    here = [
+        name.removeprefix("test_limit_") for name in globals() if name.startswith("test_limit_")
+    ]
     assert sorted(listed()) == sorted(here)
 
 
@@ -291,7 +294,9 @@ def test_limit_hidden_tensors() -> None:
 
 def test_limit_allocator_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     def reserved() -> int:
-        return massless.plan(lambda: torch.empty(1000, device="cuda"), device="cuda").reserved().bytes
+        return (
+            massless.plan(lambda: torch.empty(1000, device="cuda"), device="cuda").reserved().bytes
+        )
 
     before = reserved()
     monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")

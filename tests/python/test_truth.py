@@ -1,16 +1,17 @@
 """Predicted live bytes against a counting CPU allocator, at the end of every top-level operator.
 
-`massless_truth` (tests/truth/counting.cc) replaces torch's CPU allocator by one that counts. A step is
-planned on fakes and then run for real; both runs note the live bytes after every operator that the
-program (or autograd's engine) called.
+`massless_truth` (tests/truth/counting.cc) replaces torch's CPU allocator by one that counts. A step
+is planned on fakes and then run for real; both runs note the live bytes after every operator that
+the program (or autograd's engine) called.
 """
 
 import gc
 
-import massless
-import models
 import pytest
 import torch
+
+import massless
+import models
 from truth import massless_truth as truth
 
 EXACT = ("llama", "gpt2", "bert", "mlp")
@@ -35,7 +36,8 @@ def sampled(step, sink: list):
 
 
 def both(step):
-    """The samples of the planned run and of the real one, relative to their starts, and the plan."""
+    """The samples of the planned run and of the real one, relative to their starts, and the
+    plan."""
     planned, real = [], []
     plan = massless.plan(sampled(step, planned))
     gc.collect()
