@@ -18,7 +18,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,14 +94,13 @@ def steps_of(blocks: list[Block]) -> list[Step]:
     return steps
 
 
-def compare(where: str, said: str, printed: str) -> None:
-    """Raises unless the printed text is what the file says, up to `...` and trailing blanks."""
-    tidy: Callable[[str], str] = lambda text: "\n".join(
-        line.rstrip() for line in text.strip("\n").splitlines()
-    ) + "\n"
-    checker, flags = doctest.OutputChecker(), doctest.ELLIPSIS
-    if not checker.check_output(tidy(said), tidy(printed), flags):
-        raise DocsError(f"{where}: the file says\n{said}\nbut it printed\n{printed}")
+def same(said: str, printed: str) -> bool:
+    """Is the printed text what the file says, up to `...` and trailing blanks?"""
+
+    def tidy(text: str) -> str:
+        return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
+
+    return doctest.OutputChecker().check_output(tidy(said), tidy(printed), doctest.ELLIPSIS)
 
 
 # C++
@@ -140,13 +138,8 @@ def compile_cpp(block: Block, folder: Path) -> Path:
     link = [f"-L{p}" for p in places] + [f"-Wl,-rpath,{p}" for p in places]
     link += [str(LIBRARY), "-Wl,--no-as-needed", "-ltorch_cpu", "-lc10"]
     kind = ["-pie"] if program else ["-shared"]
-    # Optimising is of no use here and takes most of the time; the precompiled header fits its own
-    # flags only, so it is left out with them.
-    words = [w for w in words if w not in ("-O3", "-Winvalid-pch")]
-    if "-include" in words:
-        del words[words.index("-include") : words.index("-include") + 2]
     done = subprocess.run(
-        [*words, "-O0", *kind, "-o", str(made), str(source), *link],
+        [*words, *kind, "-o", str(made), str(source), *link],
         cwd=directory, capture_output=True, text=True,
     )  # fmt: skip
     if done.returncode != 0:
@@ -169,13 +162,13 @@ def _environment(folder: Path, preloaded: list[Path]) -> dict[str, str]:
     return env
 
 
-def _run(words: list[str], folder: Path, preloaded: list[Path], status: int = 0) -> str:
+def _run(words: list[str], folder: Path, preloaded: list[Path], allowed: tuple = (0,)) -> str:
     done = subprocess.run(
         words, cwd=folder, env=_environment(folder, preloaded), capture_output=True, text=True, timeout=300
     )
-    if done.returncode != status:
+    if done.returncode not in allowed:
         raise DocsError(
-            f"{shlex.join(words)} ended with {done.returncode}, not {status}:\n"
+            f"{shlex.join(words)} ended with {done.returncode}:\n"
             f"{done.stdout[-2000:]}{done.stderr[-4000:]}"
         )
     return done.stdout + done.stderr
@@ -206,32 +199,28 @@ def _make_demo(folder: Path, preloaded: list[Path]) -> str:
     printed = ""
     for line in _recipe("demo"):
         if "massless plan" in line:
-            command, _, allowed = line.partition("||")
+            command, _, otherwise = line.partition("||")
             words = [w for w in shlex.split(command) if not re.match(r"[A-Z_]+=", w)]
-            status = 1 if "-eq 1" in allowed else 0
-            printed += _run([*_massless(), *words[1:]], folder, preloaded, status)
+            allowed = (0, 1) if "-eq 1" in otherwise else (0,)
+            printed += _run([*_massless(), *words[1:]], folder, preloaded, allowed)
     return printed
 
 
 def run_command(command: str, folder: Path, preloaded: list[Path]) -> str | None:
     """What the command prints; None where running it here is not possible."""
     words = shlex.split(command)
-    status = 0
     if words[0] == "make":
         if words[1:] == ["demo"]:
             return _make_demo(folder, preloaded)
         for target in words[1:]:
             _recipe(target)
         return None
-    if words[-3:-1] == ["#", "exit"]:  # `massless ...  # exit 1`
-        status = int(words[-1])
-        words = words[:-3]
     if words[0] == "massless":
-        return _run(_massless() + words[1:], folder, preloaded, status)
+        return _run(_massless() + words[1:], folder, preloaded, (0, 1))
     if words[0] == "python" and words[1] == "-c":
-        return _run([sys.executable, *words[1:]], folder, preloaded, status)
+        return _run([sys.executable, *words[1:]], folder, preloaded)
     if Path(words[0]).name == "rules_vectors":
-        return _run([_vector_runner(), *words[1:]], folder, preloaded, status)
+        return _run([_vector_runner(), *words[1:]], folder, preloaded)
     raise DocsError(f"nothing runs the command {command!r}")
 
 
@@ -252,10 +241,11 @@ class File:
         self._path = path
         self._folder = folder
         self._loaded: list[Path] = []  # C++ blocks, for the processes after them
+        self._differences: list[str] = []
         (folder / "examples").symlink_to(ROOT / "examples")
 
     def run(self) -> None:
-        """Raises DocsError at the first block that does not do what the file says."""
+        """Raises DocsError where a block cannot be run, or with all that printed something else."""
         steps = steps_of(read_blocks(self._path))
         for step in steps:
             self._check_shown(step.block)
@@ -267,6 +257,8 @@ class File:
         for step in steps:
             if step.block.language == "console":
                 self._console(step.block)
+        if self._differences:
+            raise DocsError("\n".join(self._differences))
 
     @staticmethod
     def _check_shown(block: Block) -> None:
@@ -274,13 +266,19 @@ class File:
         if block.shows and shown.is_file() and shown.read_text() != block.text:
             raise DocsError(f"{block.where}: {block.shows} holds another text")
 
+    def _compare(self, where: str, said: str, printed: str) -> None:
+        if not same(said, printed):
+            self._differences.append(
+                f"{where}: the file says\n{said}\nbut it printed\n{printed}"
+            )
+
     def _cpp(self, step: Step) -> None:
         made = compile_cpp(step.block, self._folder)
         if made.suffix == ".so":
             self._loaded.append(made)
             return
         printed = _run([str(made)], self._folder, [])
-        compare(step.block.where, step.output.text if step.output else "", printed)
+        self._compare(step.block.where, step.output.text if step.output else "", printed)
 
     def _python(self, steps: list[Step]) -> None:
         if not steps:
@@ -292,7 +290,7 @@ class File:
         printed = _run([sys.executable, "-c", _DRIVER, str(program)], self._folder, self._loaded)
         outputs = printed.split(_SEPARATOR)[1:]
         for step, text in zip(steps, outputs, strict=True):
-            compare(step.block.where, step.output.text if step.output else "", text)
+            self._compare(step.block.where, step.output.text if step.output else "", text)
 
     def _console(self, block: Block) -> None:
         commands = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
@@ -305,4 +303,4 @@ class File:
                 command = f"{command[:-1]} {more}"
             printed = run_command(command, self._folder, self._loaded)
             if printed is not None:
-                compare(f"{block.where} ({command})", said, printed)
+                self._compare(f"{block.where} ({command})", said, printed)
