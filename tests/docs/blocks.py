@@ -164,7 +164,12 @@ def _environment(folder: Path, preloaded: list[Path]) -> dict[str, str]:
 
 def _run(words: list[str], folder: Path, preloaded: list[Path], allowed: tuple = (0,)) -> str:
     done = subprocess.run(
-        words, cwd=folder, env=_environment(folder, preloaded), capture_output=True, text=True, timeout=300
+        words,
+        cwd=folder,
+        env=_environment(folder, preloaded),
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     if done.returncode not in allowed:
         raise DocsError(
@@ -268,9 +273,7 @@ class File:
 
     def _compare(self, where: str, said: str, printed: str) -> None:
         if not same(said, printed):
-            self._differences.append(
-                f"{where}: the file says\n{said}\nbut it printed\n{printed}"
-            )
+            self._differences.append(f"{where}: the file says\n{said}\nbut it printed\n{printed}")
 
     def _cpp(self, step: Step) -> None:
         made = compile_cpp(step.block, self._folder)
@@ -284,9 +287,7 @@ class File:
         if not steps:
             return
         program = self._folder / "blocks.json"
-        program.write_text(
-            json.dumps([[s.block.file, s.block.line, s.block.text] for s in steps])
-        )
+        program.write_text(json.dumps([[s.block.file, s.block.line, s.block.text] for s in steps]))
         printed = _run([sys.executable, "-c", _DRIVER, str(program)], self._folder, self._loaded)
         outputs = printed.split(_SEPARATOR)[1:]
         for step, text in zip(steps, outputs, strict=True):
