@@ -1,13 +1,15 @@
 // LSTM: the layer of oneDNN, which lstm.input takes on CPU (nn.LSTM in float32 and bfloat16), and
-// the fused cell that it takes on CUDA.
+// what it takes on CUDA: the fused cell, or cuDNN.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
 #include <array>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 
+#include "dispatch/error.h"
 #include "fake/device.h"
 #include "fake/rule.h"
 #include "rules/strict.h"
@@ -18,6 +20,7 @@ namespace {
 using at::Tensor;
 using c10::SymInt;
 using OptionalTensor = std::optional<Tensor>;
+using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 using Seven = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 constexpr int64_t kLstm = 2;  // the mode's number in ATen
@@ -144,7 +147,69 @@ std::tuple<Tensor, Tensor, Tensor> cell_backward(const OptionalTensor& grad_hy,
           std::move(bias)};
 }
 
+// ---- cuDNN ----
+
+// cuDNN alone tells the size of the reserve space that training leaves for the backward pass, and
+// that of a buffer of weights which the call would make.
+[[noreturn]] void refuse_cudnn_size(const char* what) {
+  raise(ErrorCode::unsupported_operator,
+        std::string("the size of ") + what +
+            " is known to cuDNN only; with torch.backends.cudnn.enabled = False ATen's own LSTM, "
+            "GRU and RNN answer");
+}
+
+// As ATen's kernel: packed input has the steps and batches in one dimension.
+Five cudnn(const Tensor& input, at::TensorList weight, int64_t, const OptionalTensor& weight_buf,
+           const Tensor& hx, const OptionalTensor& cx, int64_t mode, SymInt hidden_size,
+           SymInt proj_size, int64_t num_layers, bool batch_first, double, bool train,
+           bool bidirectional, c10::SymIntArrayRef batch_sizes, const OptionalTensor&) {
+  const bool packed = !batch_sizes.empty();
+  const bool has_cell = cx.has_value() && cx->defined();
+  TORCH_CHECK(input.dim() == (packed ? 2 : 3), "_cudnn_rnn: expected an input of ", packed ? 2 : 3,
+              " dimensions, but got ", input.dim());
+  TORCH_CHECK(has_cell || mode != kLstm, "_cudnn_rnn: an LSTM needs a cell state");
+  TORCH_CHECK(!has_cell || mode == kLstm, "rnn: illegal defined cx for non-LSTM RNN");
+  const Tensor cell = has_cell ? *cx : Tensor();
+  const c10::Device device = same_device({input, hx, cell});
+  for (const Tensor& t : weight) {
+    same_device({input, t});
+    TORCH_CHECK(t.scalar_type() == input.scalar_type(), "Input and parameter tensors are not of ",
+                "the same dtype, found input tensor with ", input.scalar_type(),
+                " and parameter tensor with ", t.scalar_type());
+  }
+  TORCH_CHECK(hx.is_contiguous(), "rnn: hx is not contiguous");
+  TORCH_CHECK(!has_cell || cell.is_contiguous(), "rnn: cx is not contiguous");
+  if (train) {
+    refuse_cudnn_size("the reserve space of training");
+  }
+  if (!weight_buf.has_value() || !weight_buf->defined()) {
+    refuse_cudnn_size("the buffer of weights");
+  }
+  const int64_t directions = bidirectional ? 2 : 1;
+  const SymInt& out_size = proj_size != 0 ? proj_size : hidden_size;
+  const SymInt batch = packed ? batch_sizes[0] : input.sym_size(batch_first ? 0 : 1);
+  SymDimVector sizes{input.sym_size(0), out_size * directions};
+  if (!packed) {
+    sizes.insert(sizes.begin() + 1, input.sym_size(1));
+  }
+  TensorSpec output = contiguous_spec(sizes, input.scalar_type(), device);
+  if (batch_first && !packed) {  // the kernel works on steps x batch, and transposes what it made
+    output.strides[0] = sizes[2];
+    output.strides[1] = sizes[0] * sizes[2];
+  }
+  const SymDimVector cell_size{directions * num_layers, batch, hidden_size};
+  TORCH_CHECK(!has_cell || cell.sym_sizes().equals(cell_size), "Expected cell size ",
+              c10::SymIntArrayRef(cell_size), ", got ", cell.sym_sizes());
+  const c10::ScalarType dtype = hx.scalar_type();
+  return {make_fake(output),
+          make_fake(contiguous_spec({directions * num_layers, batch, out_size}, dtype, device)),
+          make_fake(has_cell ? contiguous_spec(cell_size, cell.scalar_type(), device)
+                             : contiguous_spec({0}, dtype, device)),
+          make_fake(contiguous_spec({0}, c10::kByte, device)), *weight_buf};
+}
+
 MASSLESS_RULES(m) {
+  rule<"_cudnn_rnn", cudnn>(m);
   rule<"_thnn_fused_lstm_cell", functional<cell_spec>>(m);
   rule<"_thnn_fused_lstm_cell_backward_impl", cell_backward>(m);
   rule<"mkldnn_rnn_layer", layer>(m);
