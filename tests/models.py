@@ -238,7 +238,7 @@ CASES: dict[str, ModelCase] = {
             ConvNet,
             image_inputs,
             class_loss,
-            Big(Size(width=48, layers=3, image=64), batch=16, seq=1),
+            Big(Size(width=64, layers=3, image=64), batch=20, seq=1),
         ),
         ModelCase(
             "lstm",

@@ -282,9 +282,9 @@ class _Kinds:
         for t in self._found.tensors:
             self._set(t, _Kind.input)
         paths = _modules.paths_of(self._found.modules)
+        inside = {id(c) for m in self._found.modules for c in m.children()}
         for m in self._found.modules:
-            prefix = paths.get(id(m), "")
-            prefix = f"{prefix}." if "." in prefix or id(m) not in self._roots() else ""
+            prefix = f"{paths[id(m)]}." if id(m) in inside else ""
             for name, b in m._buffers.items():
                 self._set(b, _Kind.buffer, prefix + name)
             for name, p in m._parameters.items():
@@ -295,11 +295,6 @@ class _Kinds:
                     self._set(p, _Kind.parameter)
         self.gradients()
         self.states()
-
-    @functools.cache  # noqa: B019 - lives as long as the plan's run
-    def _roots(self) -> frozenset[int]:
-        inside = {id(c) for m in self._found.modules for c in m.children()}
-        return frozenset(id(m) for m in self._found.modules if id(m) not in inside)
 
     def gradients(self) -> None:
         for t in self._leaves:

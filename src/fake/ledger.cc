@@ -125,6 +125,11 @@ std::int64_t Ledger::peak_bytes() const {
   return peak_;
 }
 
+void Ledger::reset_peak() {
+  std::lock_guard lock(mutex_);
+  peak_ = live_;
+}
+
 std::uint32_t Ledger::size() const {
   std::lock_guard lock(mutex_);
   return static_cast<std::uint32_t>(events_.size());

@@ -75,7 +75,8 @@ class Ledger {
   void set_kind(std::uint32_t storage, StorageKind kind);
   void set_name(std::uint32_t storage, const std::string& name);
   std::int64_t live_bytes() const;
-  std::int64_t peak_bytes() const;
+  std::int64_t peak_bytes() const;  // since the start, or the last reset
+  void reset_peak();
   std::uint32_t size() const;  // number of events so far
 
   // Copies, so that the program may go on meanwhile.

@@ -1,20 +1,36 @@
 """Predicted live bytes against a counting CPU allocator, at the end of every top-level operator.
 
-`massless_truth` (tests/truth/counting.cc) replaces torch's CPU allocator by one that counts. A step
-is planned on fakes and then run for real; both runs note the live bytes after every operator that
-the program (or autograd's engine) called.
+`massless_truth` (tests/truth/counting.cc) replaces torch's CPU allocator by one that counts. A step is
+planned on fakes and then run for real; both runs note, for every operator that the program (or
+autograd's engine) called, the live bytes at its end and the most that were live meanwhile.
 """
 
 import gc
-
-import pytest
-import torch
+from typing import NamedTuple
 
 import massless
 import models
+import pytest
+import torch
 from truth import massless_truth as truth
 
-EXACT = ("llama", "gpt2", "bert", "mlp")
+# Kernels that use memory of their own while they run (oneDNN's reordered weights and scratchpads,
+# contiguous copies inside embedding_dense_backward): reported apart, in no plan.
+OWN_SCRATCH = {
+    "aten::conv2d",
+    "aten::convolution_backward",
+    "aten::embedding_dense_backward",
+    "aten::lstm",
+    "aten::mkldnn_rnn_layer_backward",
+}
+
+
+class Sample(NamedTuple):
+    """One top-level operator: bytes relative to the start of the run."""
+
+    name: str
+    live: int
+    peak: int
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,35 +46,31 @@ def sampled(step, sink: list):
         try:
             return step()
         finally:
-            sink.extend(truth.stop())
+            samples = truth.stop()
+            base = samples[0][1]
+            sink.extend(Sample(name, live - base, peak - base) for name, live, peak in samples)
 
     return run
 
 
 def both(step):
-    """The samples of the planned run and of the real one, relative to their starts, and the
-    plan."""
+    """The samples of the planned run and of the real one, and the plan."""
     planned, real = [], []
     plan = massless.plan(sampled(step, planned))
     gc.collect()
     step_result = sampled(step, real)()
     del step_result
-    return relative(planned), relative(real), plan
+    return planned, real, plan
 
 
-def relative(samples):
-    base = samples[0][1]
-    return [(name, live - base) for name, live in samples]
-
-
-def differences(planned, real):
-    """Operators at which the two runs differ, with the change in the difference they bring."""
-    assert [name for name, _ in planned] == [name for name, _ in real]
+def differences(planned: list[Sample], real: list[Sample]) -> list[tuple[str, int]]:
+    """Operators at whose end the two runs differ, with the change in the difference they bring."""
+    assert [s.name for s in planned] == [s.name for s in real]
     found, carried = [], 0
-    for (name, p), (_, r) in zip(planned, real, strict=True):
-        if p - r != carried:
-            found.append((name, p - r - carried))
-            carried = p - r
+    for p, r in zip(planned, real, strict=True):
+        if p.live - r.live != carried:
+            carried = p.live - r.live
+            found.append((p.name, carried))
     return found
 
 
@@ -68,7 +80,7 @@ def case_of(name: str, size=None, batch: int = 2, seq: int = 8):
 
 
 @pytest.mark.parametrize("train", [False, True], ids=["no_grad", "grad"])
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", models.CASES)
 def test_forward_is_exact(name: str, train: bool):
     case, model, inputs = case_of(name)
     model.train(train)
@@ -83,7 +95,7 @@ def test_forward_is_exact(name: str, train: bool):
 
 
 @pytest.mark.parametrize("optimizer", models.OPTIMIZERS)
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", models.CASES)
 def test_training_step_is_exact(name: str, optimizer: str):
     case, model, inputs = case_of(name)
     opt = models.OPTIMIZERS[optimizer](list(model.parameters()))
@@ -95,3 +107,54 @@ def test_training_step_is_exact(name: str, optimizer: str):
         planned, real, _ = both(step)
         assert len(real) > 40
         assert differences(planned, real) == []
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "bert"])
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_padded_batch_is_exact(name: str, attention: str):
+    case, model, inputs = case_of(name, models.Size(attention=attention))
+    padded = models.with_padding(inputs)
+    opt = models.OPTIMIZERS["sgd"](list(model.parameters()))
+    planned, real, _ = both(lambda: models.train_step(case, model, opt, padded))
+    assert differences(planned, real) == []
+
+
+def test_a_wrong_prediction_is_seen():
+    """The comparison can fail: a storage that only one run makes is named."""
+
+    def step():
+        grown = torch.empty(100 if massless.is_fake(torch.empty(1)) else 200)
+        return grown.add(1)
+
+    planned, real, _ = both(step)
+    found = [("aten::empty", -400), ("aten::add", -800), ("stop", -400)]
+    assert differences(planned, real) == found
+
+
+@pytest.mark.parametrize("name", models.CASES)
+def test_peak_of_a_big_step(name: str, capsys):
+    """At a size whose peak is over 64 MB the planned peak is within 1 % of the measured one; what
+    kernels of OWN_SCRATCH hold while they run is reported apart."""
+    big = models.CASES[name].big
+    case, model, inputs = case_of(name, big.size, big.batch, big.seq)
+    opt = models.OPTIMIZERS["adamw"](list(model.parameters()))
+    planned, real, plan = both(lambda: models.train_step(case, model, opt, inputs))
+    assert differences(planned, real) == []
+
+    scratch: dict[str, int] = {}
+    measured = 0
+    for p, r in zip(planned, real, strict=True):
+        extra = r.peak - p.peak
+        if r.name in OWN_SCRATCH:
+            scratch[r.name] = max(scratch.get(r.name, 0), extra)
+            measured = max(measured, r.peak - extra)
+        else:
+            measured = max(measured, r.peak)
+    base = plan.peak - max(s.peak for s in planned)
+    measured += base
+    with capsys.disabled():
+        apart = ", ".join(f"{k} {v / 1e6:.1f} MB" for k, v in scratch.items() if v) or "none"
+        print(f"\n{name}: planned {plan.peak / 1e6:.3f} MB, measured {measured / 1e6:.3f} MB, "
+              f"scratch apart: {apart}")
+    assert measured > 64e6
+    assert abs(plan.peak - measured) <= 0.01 * measured

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -87,29 +88,45 @@ class CountingAllocator final : public c10::Allocator {
   std::atomic<std::int64_t> peak_{0};
 };
 
-// Live bytes of the run that this thread is in: the ledger's under a fake mode that has one, else
-// the allocator's.
+// What this thread's run holds: the ledger under a fake mode that has one, else the allocator.
 std::int64_t live_now() {
-  const ModeState* mode = current_mode();
-  return mode != nullptr && mode->ledger ? mode->ledger->live_bytes()
-                                         : CountingAllocator::installed().live();
+  const Ledger* ledger = current_ledger();
+  return ledger != nullptr ? ledger->live_bytes() : CountingAllocator::installed().live();
+}
+std::int64_t peak_now() {
+  const Ledger* ledger = current_ledger();
+  return ledger != nullptr ? ledger->peak_bytes() : CountingAllocator::installed().peak();
+}
+void reset_peak() {
+  if (Ledger* ledger = current_ledger()) {
+    ledger->reset_peak();
+  } else {
+    CountingAllocator::installed().reset_peak();
+  }
 }
 
-std::vector<std::pair<std::string, std::int64_t>> samples;
+// An operator's name, the live bytes at its end, and the most that were live meanwhile.
+using Sample = std::tuple<std::string, std::int64_t, std::int64_t>;
+std::vector<Sample> samples;
 thread_local int depth = 0;
 
 struct Entered final : at::ObserverContext {};
 
-std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction&) {
-  ++depth;
+// A node of the backward is no operator: the operators inside it are looked at one by one.
+bool is_operator(const at::RecordFunction& fn) { return fn.operator_name().has_value(); }
+
+std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& fn) {
+  if (is_operator(fn) && depth++ == 0) {
+    reset_peak();
+  }
   return std::make_unique<Entered>();
 }
 
 // torch.tensor(...) fills a real tensor with the Fake key excluded and lifts it then: what it calls
 // meanwhile is the inside of one operator of the program, on fakes and for real alike.
 void on_exit(const at::RecordFunction& fn, at::ObserverContext*) {
-  if (--depth == 0 && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Fake)) {
-    samples.emplace_back(fn.name(), live_now());
+  if (is_operator(fn) && --depth == 0 && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Fake)) {
+    samples.emplace_back(fn.name(), live_now(), peak_now());
   }
 }
 
@@ -117,14 +134,14 @@ at::CallbackHandle handle = 0;
 
 void start() {
   samples.clear();
-  samples.emplace_back("start", live_now());
+  samples.emplace_back("start", live_now(), live_now());
   handle = at::addGlobalCallback(
       at::RecordFunctionCallback(&on_enter, &on_exit).scopes({at::RecordScope::FUNCTION}));
 }
 
 auto stop() {
   at::removeCallback(handle);
-  samples.emplace_back("stop", live_now());
+  samples.emplace_back("stop", live_now(), live_now());
   return std::exchange(samples, {});
 }
 
@@ -133,8 +150,6 @@ auto stop() {
 PYBIND11_MODULE(massless_truth, m) {
   m.def("install", [] { CountingAllocator::installed(); });
   m.def("live", [] { return CountingAllocator::installed().live(); });
-  m.def("peak", [] { return CountingAllocator::installed().peak(); });
-  m.def("reset_peak", [] { CountingAllocator::installed().reset_peak(); });
   m.def("start", &start);
   m.def("stop", &stop);
 }
