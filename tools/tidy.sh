@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # clang-tidy over the library and the binding, two files at a time. It cannot read g++'s precompiled
-# headers, so it gets compile commands of its own. The analyzer's deep mode takes six times as long as
-# all else together.
+# headers, so it gets compile commands of its own. The analyzer runs in its shallow mode: the deep one
+# takes twice as long as all else together (36 s of 54 for src/rules/view.cc).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
