@@ -83,6 +83,7 @@ void bind_access(py::module_& m) {
     return py::make_tuple(capability / 10, capability % 10);
   });
   m.def("require_backward_support", &require_backward_support);
+  m.def("meet_device_threads", &meet_device_threads, py::call_guard<py::gil_scoped_release>());
   m.def("fake_devices_in_use", &fake_devices_in_use);
   py::class_<FakeKeyOn>(m, "FakeKeyOn")
       .def(py::init<>())

@@ -1,5 +1,6 @@
 """The autograd engine over fakes."""
 
+import atexit
 import functools
 
 import torch
@@ -12,6 +13,7 @@ _CUDA = torch.device("cuda", 0)
 def install() -> None:
     """Every backward from Python goes through the engine object that we put here."""
     torch.autograd.Variable._execution_engine = _Engine()
+    atexit.register(_C.meet_device_threads)
     graph = torch.autograd.graph
     graph._get_tid = _for_fakes(graph._get_tid, lambda t: (id(t), _place(t), t._version))
     graph._get_sid = _for_fakes(graph._get_sid, lambda t: (_place(t), t._version))

@@ -1,8 +1,13 @@
 #include "fake/accelerator.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -11,6 +16,9 @@
 #include <utility>
 
 #include "dispatch/error.h"
+#include "dispatch/state.h"
+#include "fake/ledger.h"
+#include "fake/tensor.h"
 
 namespace massless {
 namespace {
@@ -126,7 +134,9 @@ struct EngineAccess : torch::autograd::Engine {
     if ((engine.*queues).empty()) {
       (engine.*start)();
     }
+    started_in.store(getpid());
   }
+  static inline std::atomic<pid_t> started_in{0};
 };
 
 // The engine starts as many threads as there are devices, so only when ours are there.
@@ -162,6 +172,24 @@ FakeDeviceUse::~FakeDeviceUse() {
 }
 
 bool fake_devices_in_use() noexcept { return in_use(); }
+
+void meet_device_threads() {
+  if (EngineAccess::started_in.load() != getpid()) {  // not at all, or the threads are a parent's
+    return;
+  }
+  const c10::InferenceMode no_inference(false);
+  const at::AutoGradMode grad_on(true);
+  FakeModeOptions apart;  // what is made here is in no ledger of the program
+  apart.ledger = std::make_shared<Ledger>();
+  const FakeMode mode(apart);
+  for (c10::DeviceIndex index = 0; index < kFakeDevices; ++index) {
+    const TensorSpec spec = contiguous_spec({}, c10::kFloat, FakeCudaGuard::at(index));
+    const at::Tensor leaf = make_fake(spec).set_requires_grad(true);
+    const auto edge = torch::autograd::impl::gradient_edge(leaf);
+    torch::autograd::Engine::get_default_engine().execute({edge}, {make_fake(spec)}, false, false,
+                                                          false, {edge});
+  }
+}
 
 AcceleratorReport accelerator_report() { return {guard_is_ours(), hooks_in_time()}; }
 

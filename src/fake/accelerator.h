@@ -22,6 +22,11 @@ class FakeDeviceUse {
 // Is any fake on such a device alive?
 bool fake_devices_in_use() noexcept;
 
+// Sends a task through each device thread of autograd's engine, if a fake made it start them; not
+// to be called with Python's GIL. After it no thread still waits for the interpreter: a thread that
+// does so while the interpreter ends is unwound by it, which ends the process in std::terminate.
+void meet_device_threads();
+
 // Number of devices that the fake accelerator claims while it is in use.
 constexpr c10::DeviceIndex kFakeDevices = 8;
 

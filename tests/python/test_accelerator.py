@@ -95,6 +95,20 @@ def test_backward_over_fake_cuda_after_a_real_backward():
     )
 
 
+@pytest.mark.parametrize("last", ["", "y.backward()", "import os, sys; os.fork() or sys.exit(0)"])
+def test_a_program_that_ends_at_once_ends_well(last):
+    for _ in range(3):  # the engine's threads may still be waiting for the interpreter
+        run(
+            f"""
+            import massless, torch
+            with massless.fake_mode():
+                x = torch.ones(2, device="cuda", requires_grad=True)
+                y = (x * 2).sum()
+            {last}
+            """
+        )
+
+
 @pytest.mark.parametrize("root", ["y.sum()", "y.sum().cpu()"])
 def test_imported_too_late_the_backward_says_so(root):
     run(
