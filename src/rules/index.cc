@@ -288,10 +288,22 @@ void check_masked_fill(const at::Tensor& self, const at::Tensor& mask) {
   detail::check_overlap(self, mask);
 }
 
-void check_fill_value(const at::Tensor& value) {
+// A complex number fits a real tensor only if its imaginary part is 0, which is for its value to
+// tell. Other casts of a value wrap around, or are as eager makes them for most values.
+void check_fill_value(const at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0,
               "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               value.dim(), " dimension(s).");
+  if (!value.is_complex() || self.is_complex()) {
+    return;
+  }
+  if (!is_known(value)) {
+    raise(ErrorCode::data_dependent,
+          "whether a complex value fits a tensor of real numbers depends on its imaginary part");
+  }
+  const RealScope real;
+  const at::Tensor number = is_fake(value) ? known_value(value) : value;
+  check_fill(self.scalar_type(), number.item());
 }
 
 at::Tensor& masked_fill_scalar(at::Tensor& self, const at::Tensor& mask, const Scalar& value) {
@@ -301,7 +313,7 @@ at::Tensor& masked_fill_scalar(at::Tensor& self, const at::Tensor& mask, const S
 }
 
 at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
-  check_fill_value(value);
+  check_fill_value(self, value);
   check_masked_fill(self, mask);
   return self;
 }
@@ -322,7 +334,7 @@ TensorSpec masked_fill_scalar_spec(const at::Tensor& self, const at::Tensor& mas
 TensorSpec masked_fill_tensor_spec(const at::Tensor& self, const at::Tensor& mask,
                                    const at::Tensor& value) {
   check_mask("masked_fill_", mask);
-  check_fill_value(value);
+  check_fill_value(self, value);
   return masked_spec(self, mask);
 }
 

@@ -300,6 +300,15 @@ TensorSpec vector_norm(const Tensor& self, const Scalar& order, OptionalIntArray
   return reduced(self, dim, keepdim, c10::toRealValueType(dtype.value_or(self.scalar_type())));
 }
 
+// The sum of |x|^order: of no elements it is 0 for every order, and any dtype is converted.
+TensorSpec powsum(const Tensor& self, const Scalar& order, OptionalIntArrayRef dim, bool keepdim,
+                  OptDtype dtype) {
+  TORCH_CHECK(!order.isComplex(), "linalg__powsum: Expected a non-complex scalar as the order.");
+  const c10::ScalarType result = c10::toRealValueType(dtype.value_or(self.scalar_type()));
+  TORCH_CHECK(c10::isFloatingType(result), "\"powsum\" not implemented for '", result, "'");
+  return reduced(self, dim, keepdim, result);
+}
+
 // Without a dtype of its own an order is checked as linalg.vector_norm does; 2 stands for none.
 void check_norm(const Tensor& self, const OptScalar& p, at::IntArrayRef dim, OptDtype dtype) {
   check_norm_dtype(self, dtype, "norm");
@@ -429,6 +438,7 @@ MASSLESS_RULES(m) {
   rule<"any.dims_out", truth_out<truth_dims>>(m);
   rule<"count_nonzero", functional<count_nonzero_dim>>(m);
   rule<"count_nonzero.dim_IntList", functional<count_nonzero>>(m);
+  rule<"linalg__powsum", functional<powsum>>(m);
   rule<"linalg_vector_norm", functional<vector_norm>>(m);
   rule<"linalg_vector_norm.out", plain_out<vector_norm>>(m);
   rule<"norm.Scalar", functional<norm_all>>(m);
