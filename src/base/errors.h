@@ -13,8 +13,8 @@ enum class ErrorKind { user, unsupported, internal };
 #define MASSLESS_ERRORS(X)                                                                         \
   X(data_dependent, user, "DataDependentError",                                                    \
     "the value of a fake tensor, which nobody computed",                                           \
-    "use massless.cond, massless.assume_constant_result, or run with example inputs that are "     \
-    "checked")                                                                                     \
+    "make the value known (a literal inside the mode, or a plan's small integer input), pass it "  \
+    "as a Python number, or read it from a real tensor outside of the mode")                       \
   X(data_access, user, "DataDependentError", "the bytes of a fake tensor, which has none",         \
     "make the tensor real first, or use massless.meta_like for its metadata")                      \
   X(real_write, user, "MasslessError",                                                             \

@@ -67,11 +67,9 @@ void delete_watched(void* context) {
   delete watched;
 }
 
-const std::string& access_message() {
-  static const auto* text = new std::string(error_text(
-      ErrorCode::data_access, "", "the data pointer of a fake tensor was asked for", ""));
-  return *text;
-}
+// What a C++ caller that asks for the bytes is told. Only the code: a string of 15 characters at
+// most needs no allocation, and every storage holds one. The ladder and Python word it in full.
+constexpr const char* kAccessMessage = "[data_access]";
 
 // Autograd asks the device of every tensor for its guard, and where there is none the process may
 // end.
@@ -105,7 +103,7 @@ c10::Storage new_storage(const c10::SymInt& nbytes, c10::Device device) {
   }
   auto storage = c10::make_intrusive<c10::StorageImpl>(
       c10::StorageImpl::use_byte_size_t(), nbytes, data_of(std::move(token)), no_allocator(), true);
-  storage->release_data_and_set_meta_custom_data_ptr_error_msg_(access_message());
+  storage->release_data_and_set_meta_custom_data_ptr_error_msg_(kAccessMessage);
   return c10::Storage(std::move(storage));
 }
 

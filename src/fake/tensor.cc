@@ -1,8 +1,8 @@
 #include "fake/tensor.h"
 
-#include <ATen/EmptyTensor.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/TensorImpl.h>
+#include <c10/core/TensorOptions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <c10/util/safe_numerics.h>
@@ -19,11 +19,25 @@
 namespace massless {
 namespace {
 
-// TensorImpl's own copies forget that the device is custom (`.data`, factories), and the copy then
-// answers meta; this class remembers.
+// A meta tensor in memory that claims a device: c10 asks `device_custom`, since the device is a
+// custom one. c10's own way (TensorImpl::set_fake_device) costs an allocation more and is forgotten
+// by TensorImpl's copies (`.data`, factories); it serves where the tensor is not of this class.
 struct FakeTensorImpl final : c10::TensorImpl {
-  FakeTensorImpl(c10::Storage&& storage, c10::DispatchKeySet keys, caffe2::TypeMeta dtype)
-      : TensorImpl(std::move(storage), keys, dtype) {}
+  // `keys`: the dense key of the claimed device's backend, and Fake.
+  FakeTensorImpl(c10::Storage&& storage, c10::DispatchKeySet keys, caffe2::TypeMeta dtype,
+                 c10::Device device)
+      : TensorImpl(std::move(storage), keys, dtype), device_(device) {
+    set_custom_device(true);
+  }
+
+  c10::Device device_custom() const override {
+    if (!is_fake() || key_set_.has(c10::DispatchKey::Python)) {
+      return TensorImpl::device_custom();
+    }
+    return c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Fake)
+               ? c10::Device(c10::DeviceType::Meta)
+               : device_;
+  }
 
   template <class VersionCounter>
   c10::intrusive_ptr<TensorImpl> copy(VersionCounter&& version, bool allow_change) const {
@@ -33,14 +47,14 @@ struct FakeTensorImpl final : c10::TensorImpl {
     if (in_python) {  // the copy is Python's to make
       auto made =
           TensorImpl::shallow_copy_and_detach(std::forward<VersionCounter>(version), allow_change);
-      sync_device(made.get());
+      sync_device(made.get(), device_);
       return made;
     }
-    auto made = c10::make_intrusive<FakeTensorImpl>(c10::Storage(storage_), key_set_, data_type_);
+    auto made =
+        c10::make_intrusive<FakeTensorImpl>(c10::Storage(storage_), key_set_, data_type_, device_);
     copy_tensor_metadata(this, made.get(), std::forward<VersionCounter>(version), allow_change);
     made->refresh_numel();
     made->refresh_contiguous();
-    sync_device(made.get());
     return made;
   }
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version,
@@ -51,9 +65,13 @@ struct FakeTensorImpl final : c10::TensorImpl {
                                                          bool allow_change) const override {
     return copy(std::move(version), allow_change);
   }
+  // set_data: from another fake, or from a real tensor, which this one becomes.
   void shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& other) override {
     TensorImpl::shallow_copy_from(other);
     set_custom_device(is_fake());
+    if (is_fake()) {
+      device_ = claimed_device(*other);
+    }
   }
   // TensorImpl's own _set_zero refuses to set it; key_set_ is protected.
   static void add_zero_key(TensorImpl* impl) {
@@ -61,20 +79,38 @@ struct FakeTensorImpl final : c10::TensorImpl {
     impl->*keys = (impl->*keys).add(c10::DispatchKey::ZeroTensor);
   }
   // `set_custom_device` is protected; the pointer to member reaches it on any TensorImpl.
-  static void sync_device(TensorImpl* impl) {
+  static void sync_device(TensorImpl* impl, c10::Device device) {
     constexpr auto set =
         static_cast<void (TensorImpl::*)(bool)>(&FakeTensorImpl::set_custom_device);
     (impl->*set)(impl->is_fake());
+    if (impl->is_fake() && dynamic_cast<FakeTensorImpl*>(impl) == nullptr) {
+      impl->set_fake_device(device);
+    }
   }
+
+ private:
+  static c10::Device claimed_device(const TensorImpl& fake) {
+    if (const auto* ours = dynamic_cast<const FakeTensorImpl*>(&fake)) {
+      return ours->device_;
+    }
+    const StorageToken* token = storage_token(fake.unsafe_storage().unsafeGetStorageImpl());
+    return token == nullptr ? fake.device() : token->device;
+  }
+
+  c10::Device device_;
 };
+
+// What c10's set_fake_device would make of a meta tensor's keys; the constructor of TensorImpl adds
+// those of autograd and autocast.
+c10::DispatchKeySet keys_of(c10::Device device) {
+  return c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, device)) |
+         c10::DispatchKeySet(c10::DispatchKey::Fake);
+}
 
 c10::intrusive_ptr<FakeTensorImpl> new_impl(c10::Storage storage, c10::ScalarType dtype,
                                             c10::Device device) {
-  auto impl = c10::make_intrusive<FakeTensorImpl>(std::move(storage),
-                                                  c10::DispatchKeySet(c10::DispatchKey::Meta),
-                                                  c10::scalarTypeToTypeMeta(dtype));
-  impl->set_fake_device(device);
-  return impl;
+  return c10::make_intrusive<FakeTensorImpl>(std::move(storage), keys_of(device),
+                                             c10::scalarTypeToTypeMeta(dtype), device);
 }
 
 void set_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
@@ -90,6 +126,27 @@ void set_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes, c10::SymIntArra
 }
 
 bool is_zero(const c10::SymInt& n) { return TORCH_GUARD_OR_FALSE(n.sym_eq(0)); }
+
+// Checked 64-bit arithmetic, as at::detail::computeStorageNbytes.
+std::int64_t plain_nbytes(c10::IntArrayRef sizes, c10::IntArrayRef strides, std::int64_t offset,
+                          std::int64_t itemsize) {
+  std::int64_t last = offset;
+  bool overflows = false;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) {
+      return 0;
+    }
+    std::int64_t step = 0;
+    overflows |= c10::mul_overflows(strides[i], sizes[i] - 1, &step);
+    overflows |= c10::add_overflows(last, step, &last);
+  }
+  std::int64_t nbytes = 0;
+  overflows |= c10::add_overflows(last, std::int64_t{1}, &last);
+  overflows |= c10::mul_overflows(last, itemsize, &nbytes);
+  TORCH_CHECK(!overflows, "Storage size calculation overflowed with sizes=", sizes,
+              " and strides=", strides);
+  return nbytes;
+}
 
 // A meta tensor without key or token of ours.
 at::Tensor plain_meta(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
@@ -179,9 +236,8 @@ c10::SymInt storage_nbytes(c10::SymIntArrayRef sizes, c10::SymIntArrayRef stride
   const auto plain_strides = c10::asIntArrayRefSlowOpt(strides);
   const auto plain_offset = offset.maybe_as_int();
   if (plain_sizes && plain_strides && plain_offset) {
-    // checked 64-bit arithmetic
-    return static_cast<std::int64_t>(
-        at::detail::computeStorageNbytes(*plain_sizes, *plain_strides, itemsize, *plain_offset));
+    return plain_nbytes(*plain_sizes, *plain_strides, *plain_offset,
+                        static_cast<std::int64_t>(itemsize));
   }
   c10::SymInt last = offset;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -293,7 +349,9 @@ at::Tensor adopt_meta(const at::Tensor& meta, c10::Device device) {
   return fake;
 }
 
-void sync_custom_device(c10::TensorImpl* impl) { FakeTensorImpl::sync_device(impl); }
+void sync_custom_device(c10::TensorImpl* impl, c10::Device device) {
+  FakeTensorImpl::sync_device(impl, device);
+}
 
 struct FakeConverter::Memo {
   // The originals are kept alive, so that their addresses stay theirs.

@@ -71,9 +71,9 @@ void set_storage(const at::Tensor& fake, c10::Storage storage);
 // included.
 at::Tensor adopt_meta(const at::Tensor& meta, c10::Device device);
 
-// After metadata was copied onto a tensor (set_data): `device()` answers the claimed device exactly
-// if the tensor is a fake now.
-void sync_custom_device(c10::TensorImpl* impl);
+// After metadata was copied onto a tensor (set_data): `device()` answers `device` exactly if the
+// tensor is a fake now.
+void sync_custom_device(c10::TensorImpl* impl, c10::Device device);
 
 struct FakeLikeOptions {
   std::optional<c10::Device> device;  // nullopt: the tensor's own

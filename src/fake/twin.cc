@@ -19,7 +19,7 @@ Impersonation::Impersonation(const at::Tensor& target, const at::Tensor& fake,
     version_ = torch::autograd::impl::version_counter(target).current_version();
   }
   target.set_data(fake);
-  sync_custom_device(target.unsafeGetTensorImpl());
+  sync_custom_device(target.unsafeGetTensorImpl(), fake.device());
   if (saved_grad_.defined() || grad.defined()) {
     target_.mutable_grad() = grad;
   }
@@ -28,7 +28,7 @@ Impersonation::Impersonation(const at::Tensor& target, const at::Tensor& fake,
 void Impersonation::restore() noexcept {
   target_.mutable_grad() = at::Tensor();
   target_.set_data(at::Tensor(saved_));
-  sync_custom_device(target_.unsafeGetTensorImpl());
+  sync_custom_device(target_.unsafeGetTensorImpl(), saved_->device());
   if (leaf_ && target_.requires_grad() != requires_grad_) {
     target_.set_requires_grad(requires_grad_);
   }

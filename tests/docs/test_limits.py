@@ -60,10 +60,6 @@ def test_limit_capture_and_deferred() -> None:
         assert not hasattr(massless, name), name
 
 
-def test_limit_ways_out() -> None:
-    assert not hasattr(massless, "cond") and not hasattr(massless, "assume_constant_result")
-
-
 def test_limit_torch_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda _: "2.14.1")
     with pytest.raises(ImportError):
@@ -205,6 +201,55 @@ def test_limit_threads() -> None:
 
 def test_limit_python_meta() -> None:
     assert _C.answering_rung("aten::_pdist_forward") == "python_meta"
+
+
+# Operators
+
+
+def test_limit_out_of_wrong_size() -> None:
+    def act() -> None:
+        a, b = torch.empty(2, 3, 4), torch.empty(2, 4, 5)
+        torch.matmul(a, b, out=torch.empty(1))
+
+    fails(RuntimeError, act)
+
+
+def test_limit_bytes_above_the_key() -> None:
+    def split() -> None:
+        torch.tensor_split(torch.empty(8), torch.empty(2, dtype=torch.int64))
+
+    with pytest.raises(RuntimeError, match=r"\[data_access\]"), massless.fake_mode():
+        split()
+    with pytest.raises(RuntimeError, match=r"\[data_access\]"), massless.fake_mode():
+        torch.nn.functional.max_pool1d(torch.empty(1, 2, 8), 2)
+
+
+def test_limit_backward_of_max() -> None:
+    fails(massless.DataDependentError, lambda: torch.empty(3, requires_grad=True).max().backward())
+
+
+def test_limit_eig_strides() -> None:
+    real = torch.linalg.eig(torch.eye(3)).eigenvectors
+    with massless.fake_mode():
+        fake = torch.linalg.eig(torch.empty(3, 3)).eigenvectors
+    assert fake.stride() != real.stride()
+
+
+def test_limit_addr_inplace() -> None:
+    args = (torch.ones(2), torch.ones(3))
+    with pytest.raises(RuntimeError):
+        torch.ones(()).addr_(*args)
+    with massless.fake_mode():
+        torch.ones(()).addr_(*(massless.fake_like(a) for a in args))
+
+
+def test_limit_cudnn_rnn() -> None:
+    with massless.fake_mode(device="cuda"):
+        lstm = torch.nn.LSTM(4, 4)
+        massless.explain_ops(reset=True)
+        lstm(torch.empty(2, 3, 4))
+    met = massless.explain_ops(reset=True)
+    assert "aten::_thnn_fused_lstm_cell" in met and "aten::_cudnn_rnn" not in met
 
 
 # Devices

@@ -3,11 +3,12 @@
 import gc
 import random
 
-import massless
-import models
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+
+import massless
+import models
 
 
 def mib(n: float) -> int:
@@ -355,5 +356,9 @@ def test_timeline_and_json(tmp_path):
     data = json.loads(plan.to_json(tmp_path / "plan.json"))
     assert data == json.loads((tmp_path / "plan.json").read_text())
     assert data["peak"]["bytes"] == plan.peak and set(data["kinds"]) == {
-        "parameters", "gradients", "optimizer_state", "activations", "temporaries"
+        "parameters",
+        "gradients",
+        "optimizer_state",
+        "activations",
+        "temporaries",
     }

@@ -8,10 +8,11 @@ autograd's engine) called, the live bytes at its end and the most that were live
 import gc
 from typing import NamedTuple
 
-import massless
-import models
 import pytest
 import torch
+
+import massless
+import models
 from truth import massless_truth as truth
 
 # Kernels that use memory of their own while they run (oneDNN's reordered weights and scratchpads,
@@ -154,7 +155,9 @@ def test_peak_of_a_big_step(name: str, capsys):
     measured += base
     with capsys.disabled():
         apart = ", ".join(f"{k} {v / 1e6:.1f} MB" for k, v in scratch.items() if v) or "none"
-        print(f"\n{name}: planned {plan.peak / 1e6:.3f} MB, measured {measured / 1e6:.3f} MB, "
-              f"scratch apart: {apart}")
+        print(
+            f"\n{name}: planned {plan.peak / 1e6:.3f} MB, measured {measured / 1e6:.3f} MB, "
+            f"scratch apart: {apart}"
+        )
     assert measured > 64e6
     assert abs(plan.peak - measured) <= 0.01 * measured

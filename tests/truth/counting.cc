@@ -125,7 +125,8 @@ std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& fn) {
 // torch.tensor(...) fills a real tensor with the Fake key excluded and lifts it then: what it calls
 // meanwhile is the inside of one operator of the program, on fakes and for real alike.
 void on_exit(const at::RecordFunction& fn, at::ObserverContext*) {
-  if (is_operator(fn) && --depth == 0 && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Fake)) {
+  if (is_operator(fn) && --depth == 0 &&
+      !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Fake)) {
     samples.emplace_back(fn.name(), live_now(), peak_now());
   }
 }
