@@ -1,7 +1,7 @@
 """Predicted live bytes against a counting CPU allocator, at the end of every top-level operator.
 
-`massless_truth` (tests/truth/counting.cc) replaces torch's CPU allocator by one that counts. A step is
-planned on fakes and then run for real; both runs note, for every operator that the program (or
+`massless_truth` (tests/truth/counting.cc) replaces torch's CPU allocator by one that counts. A step
+is planned on fakes and then run for real; both runs note, for every operator that the program (or
 autograd's engine) called, the live bytes at its end and the most that were live meanwhile.
 """
 
