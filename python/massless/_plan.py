@@ -51,10 +51,12 @@ class Formula(int):
 
 @dataclass(frozen=True)
 class Event:
-    """One change of the live bytes: `time` is the index, `bytes` what is live after it."""
+    """One change of the live bytes: `time` is the index, `bytes` what is live after it, `change`
+    what the storage grew by (negative: it died)."""
 
     time: int
     bytes: int
+    change: int
     operator: str
     module: str
     location: str
@@ -150,6 +152,7 @@ class Plan:
         return Event(
             time=index,
             bytes=self._live[index],
+            change=event.bytes,
             operator=self._names[event.op],
             module=self._names[record.module],
             location=self._names[record.location],

@@ -38,8 +38,9 @@ class StubPlan:
 
     @staticmethod
     def _event(time, live, storage, kind, operator):
+        change = (4, 4, 4, 3, -3)[time] * KB
         return Event(
-            time, live * KB, operator, "model.layers.1.mlp", LINE, storage, kind, "forward"
+            time, live * KB, change, operator, "model.layers.1.mlp", LINE, storage, kind, "forward"
         )
 
     def at_peak(self, n=20):
