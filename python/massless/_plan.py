@@ -131,7 +131,8 @@ class Plan:
         forward, backward = ledger.flops()
         self.flops_by_phase = {"forward": Formula(forward), "backward": Formula(backward)}
         self.flops = Formula(forward + backward)
-        self.parameter_count = 0
+        self.parameter_count = 0  # elements of the modules' parameters, tied ones once
+        self.parameter_bytes = 0  # of those elements; `parameters` has the buffers as well
         self.seconds = 0.0
 
     @staticmethod
@@ -216,7 +217,7 @@ class Plan:
     def to_dict(self) -> dict:
         """The report as plain data (the schema of `massless plan --json`)."""
         return {
-            "parameters": {"count": self.parameter_count, "bytes": int(self.parameters)},
+            "parameters": {"count": self.parameter_count, "bytes": self.parameter_bytes},
             "peak": {
                 "bytes": int(self.peak),
                 "formula": str(self.peak),
@@ -399,7 +400,9 @@ def plan(
             kinds.states()
             ends_with_graph = _needs_graph(result)
         made = Plan(ledger, _main_device(target, found), ends_with_graph)
-        made.parameter_count = sum(p.numel() for p in _parameters(found))
+        parameters = _parameters(found)
+        made.parameter_count = sum(p.numel() for p in parameters)
+        made.parameter_bytes = sum(p.numel() * p.element_size() for p in parameters)
         del result, call_args, call_kwargs
     made.seconds = time.perf_counter() - started
     return made
