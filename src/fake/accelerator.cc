@@ -77,7 +77,9 @@ struct FakeCudaHooks final : at::CUDAHooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return in_use(); }
   c10::DeviceIndex deviceCount() const override { return in_use() ? kFakeDevices : 0; }
   int getNumGPUs() const override { return deviceCount(); }
-  c10::DeviceIndex current_device() const override { return in_use() ? current_index : -1; }
+  c10::DeviceIndex current_device() const override {
+    return in_use() ? current_index : c10::DeviceIndex{-1};
+  }
   c10::DeviceIndex getCurrentDevice() const override { return current_index; }
   void setCurrentDevice(c10::DeviceIndex index) const override { current_index = index; }
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {

@@ -129,7 +129,7 @@ bool Care::all_known() const {
   return known;
 }
 
-void Care::finish(torch::jit::Stack results) {
+void Care::finish(const torch::jit::Stack& results) {
   if (op_.hasTag(at::Tag::inplace_view)) {
     return;  // only the geometry changed: the bytes are as known as they were
   }

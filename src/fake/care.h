@@ -25,7 +25,7 @@ class Care {
   Care(std::string_view operator_name, torch::jit::Stack arguments);
   bool passes_through() const noexcept { return passes_through_; }
   torch::jit::Stack results() { return std::move(results_); }
-  void finish(torch::jit::Stack results);
+  void finish(const torch::jit::Stack& results);
 
  private:
   bool all_known() const;

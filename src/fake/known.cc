@@ -7,7 +7,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "dispatch/state.h"
 #include "fake/tensor.h"
@@ -27,6 +27,15 @@ bool values_wanted() noexcept {
 c10::intrusive_ptr<c10::StorageImpl> real_bytes(std::int64_t nbytes) {
   return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), nbytes,
                                                c10::GetCPUAllocator(), false);
+}
+
+// Not memset and memcpy: those take no null pointer, which is what an empty storage has.
+void clear(c10::StorageImpl& bytes) {
+  std::fill_n(static_cast<char*>(bytes.mutable_data()), bytes.nbytes(), '\0');
+}
+
+void copy_bytes(const void* from, c10::StorageImpl& to) {
+  std::copy_n(static_cast<const char*>(from), to.nbytes(), static_cast<char*>(to.mutable_data()));
 }
 
 // A real tensor with the geometry of `fake` over `bytes`.
@@ -106,7 +115,7 @@ void set_known(const at::Tensor& fake, const at::Tensor& value) {
   const RealScope real;
   auto bytes = real_bytes(static_cast<std::int64_t>(storage_of(fake)->nbytes()));
   // Gaps between the elements are given a value too: eager would leave them uninitialised.
-  std::memset(bytes->mutable_data(), 0, bytes->nbytes());
+  clear(*bytes);
   over(bytes, fake).copy_(value);
   token->known = std::move(bytes);
 }
@@ -118,7 +127,7 @@ void set_known_fill(const at::Tensor& fake, const c10::Scalar& value) {
   }
   const RealScope real;
   auto bytes = real_bytes(static_cast<std::int64_t>(storage_of(fake)->nbytes()));
-  std::memset(bytes->mutable_data(), 0, bytes->nbytes());
+  clear(*bytes);
   over(bytes, fake).fill_(value);
   storage_token(storage_of(fake))->known = std::move(bytes);
 }
@@ -134,7 +143,7 @@ void copy_known(const StorageToken& from, StorageToken& to) {
     return;
   }
   auto bytes = real_bytes(static_cast<std::int64_t>(from.known->nbytes()));
-  std::memcpy(bytes->mutable_data(), from.known->data(), bytes->nbytes());
+  copy_bytes(from.known->data(), *bytes);
   to.known = std::move(bytes);
 }
 
@@ -145,9 +154,7 @@ void know_real_bytes(const at::Tensor& real, StorageToken& token) {
     return;
   }
   auto bytes = real_bytes(nbytes);
-  if (nbytes > 0) {
-    std::memcpy(bytes->mutable_data(), real.storage().data(), static_cast<std::size_t>(nbytes));
-  }
+  copy_bytes(real.storage().data(), *bytes);
   token.known = std::move(bytes);
 }
 

@@ -202,7 +202,7 @@ struct Kernel<name, fn, cost, R (*)(A...)> {
       R result = fn(std::forward<A>(args)...);
       torch::jit::Stack results;
       Push<R>::onto(results, result);
-      care.finish(std::move(results));
+      care.finish(results);
       return result;
     }
   }

@@ -368,7 +368,7 @@ at::Tensor FakeConverter::convert(const at::Tensor& t, const FakeLikeOptions& op
   }
   require_strided(t, "the tensor to make a fake of");
   const c10::Device device = normalize_device(options.device.value_or(t.device()));
-  const c10::Storage real = t.storage();
+  const c10::Storage& real = t.storage();
   auto it = memo_->storages.find(real.unsafeGetStorageImpl());
   if (it == memo_->storages.end()) {
     c10::Storage made = new_storage(real.sym_nbytes(), device);

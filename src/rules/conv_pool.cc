@@ -131,8 +131,8 @@ SymInt transposed_size(const Convolution& conv, const SymInt& in, const SymInt& 
               "output padding must be smaller than either stride or dilation, but got "
               "output_padding: ",
               extra, " stride: ", conv.stride[dim], " dilation: ", conv.dilation[dim]);
-  const SymInt out = (in - 1) * conv.stride[dim] - conv.padding[dim] * 2 +
-                     conv.dilation[dim] * (kernel - 1) + extra + 1;
+  SymInt out = (in - 1) * conv.stride[dim] - conv.padding[dim] * 2 +
+               conv.dilation[dim] * (kernel - 1) + extra + 1;
   TORCH_CHECK(out >= 1, "Given input size per channel: (", in,
               "). Calculated output size per channel: (", out, "). Output size is too small");
   return out;

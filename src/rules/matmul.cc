@@ -54,7 +54,7 @@ TensorSpec addmm_spec(const Tensor& self, const Tensor& mat1, const Tensor& mat2
   TORCH_CHECK(mat1.dtype() == mat2.dtype(),
               "expected m1 and m2 to have the same dtype, but got: ", mat1.dtype(),
               " != ", mat2.dtype());
-  const TensorSpec made =
+  TensorSpec made =
       contiguous_spec({mat1.sym_size(0), mat2.sym_size(1)}, mat1.scalar_type(), device);
   check_expand(self, made.sizes);
   check_product_dtype("addmm_impl_cpu_", mat1, made.sizes[0] * made.sizes[1]);
@@ -229,7 +229,7 @@ std::tuple<TensorSpec, TensorSpec> qr_spec(const Tensor& A, c10::string_view mod
   }
   const auto sizes = A.sym_sizes();
   const std::size_t rank = sizes.size();
-  const c10::SymInt rows = sizes[rank - 2];
+  const c10::SymInt& rows = sizes[rank - 2];
   const c10::SymInt inner = mode == "complete" ? rows : rows.min(sizes[rank - 1]);
   SymDimVector q(sizes.begin(), sizes.end());
   SymDimVector r = q;

@@ -10,7 +10,6 @@
 #include <ATen/ops/triu_indices.h>
 
 #include <cmath>
-#include <limits>
 
 #include "fake/rule.h"
 #include "rules/factory.h"
@@ -27,9 +26,7 @@ using OptDevice = std::optional<c10::Device>;
 using OptBool = std::optional<bool>;
 
 std::int64_t checked_length(double length) {
-  TORCH_CHECK(
-      length >= 0 && length <= static_cast<double>(std::numeric_limits<std::int64_t>::max()),
-      "invalid size, possible overflow?");
+  TORCH_CHECK(length >= 0 && length < 0x1p63, "invalid size, possible overflow?");
   return static_cast<std::int64_t>(length);
 }
 
@@ -67,7 +64,10 @@ SymInt arange_length(const Scalar& start, const Scalar& end, const Scalar& step,
   const std::int64_t by = step.to<std::int64_t>();
   const U sum = static_cast<U>(end.to<std::int64_t>()) - static_cast<U>(start.to<std::int64_t>()) +
                 static_cast<U>(by) - static_cast<U>(by > 0 ? 1 : -1);
-  return checked_length(std::ceil(static_cast<double>(static_cast<std::int64_t>(sum) / by)));
+  // Negated without a division where the kernel's own would trap: INT64_MIN / -1.
+  const std::int64_t length =
+      by == -1 ? static_cast<std::int64_t>(U{0} - sum) : static_cast<std::int64_t>(sum) / by;
+  return checked_length(static_cast<double>(length));
 }
 
 c10::ScalarType arange_dtype(const Scalar& start, const Scalar& end, const Scalar& step,
