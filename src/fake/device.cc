@@ -50,7 +50,7 @@ c10::Device common_device(at::TensorList tensors) {
   return common.get();
 }
 
-c10::Device same_device(std::initializer_list<at::Tensor> tensors) {
+c10::Device same_device(TensorRefs tensors) {
   std::optional<c10::Device> found;
   for (const at::Tensor& t : tensors) {
     if (!t.defined()) {

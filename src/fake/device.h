@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 
@@ -23,6 +24,9 @@ class CommonDevice {
   bool from_scalar_ = false;  // device_ is that of a 0-dim CPU tensor
 };
 
+// Tensors by reference, as `{self, other}`: a list of tensors would count them up and down.
+using TensorRefs = std::initializer_list<std::reference_wrapper<const at::Tensor>>;
+
 // Undefined tensors are passed over.
 template <class... T>
 c10::Device common_device(const T&... tensors) {
@@ -33,7 +37,7 @@ c10::Device common_device(const T&... tensors) {
 c10::Device common_device(at::TensorList tensors);
 
 // Strict form for kernels that take no 0-dim CPU tensor in place of one on the device (mm, conv).
-c10::Device same_device(std::initializer_list<at::Tensor> tensors);
+c10::Device same_device(TensorRefs tensors);
 
 // Device of a factory: the argument, else the mode's default, else the CPU.
 c10::Device factory_device(std::optional<c10::Device> device);

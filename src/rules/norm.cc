@@ -35,7 +35,7 @@ c10::ScalarType accumulation_type(const Tensor& t) {
 
 // The dtype of parameters and statistics as ATen's mixed_data_type.h decides: the first parameter
 // that is there tells whether the call is mixed.
-c10::ScalarType parameter_type(const Tensor& input, std::initializer_list<Tensor> parameters) {
+c10::ScalarType parameter_type(const Tensor& input, TensorRefs parameters) {
   c10::ScalarType type = input.scalar_type();
   for (const Tensor& p : parameters) {
     if (p.defined()) {
@@ -220,7 +220,7 @@ struct BatchNorm {
   c10::SymInt channels;
 };
 
-BatchNorm check_batch_norm(const Tensor& input, std::initializer_list<Tensor> parameters) {
+BatchNorm check_batch_norm(const Tensor& input, TensorRefs parameters) {
   CommonDevice common;
   common.add(input);
   for (const Tensor& p : parameters) {

@@ -122,8 +122,9 @@ std::tuple<TensorSpec, TensorSpec, TensorSpec> cell_spec(const Tensor& input_gat
               input_gates.sym_size(1), " / 4], but got ", cx.sym_sizes());
   TORCH_CHECK(input_bias.has_value() == hidden_bias.has_value(),
               "_thnn_fused_lstm_cell: either both biases are given or none");
-  same_device({input_gates, hidden_gates, cx, input_bias.value_or(Tensor()),
-               hidden_bias.value_or(Tensor())});
+  const Tensor bias = input_bias.value_or(Tensor());
+  const Tensor other_bias = hidden_bias.value_or(Tensor());
+  same_device({input_gates, hidden_gates, cx, bias, other_bias});
   const TensorSpec state = contiguous_like_spec(cx);
   return {state, state, contiguous_like_spec(input_gates)};
 }
@@ -137,7 +138,9 @@ std::tuple<Tensor, Tensor, Tensor> cell_backward(const OptionalTensor& grad_hy,
   if (!has_grad) {
     return {};
   }
-  same_device({grad_hy.value_or(Tensor()), grad_cy.value_or(Tensor()), cx, cy, workspace});
+  const Tensor of_hy = grad_hy.value_or(Tensor());
+  const Tensor of_cy = grad_cy.value_or(Tensor());
+  same_device({of_hy, of_cy, cx, cy, workspace});
   Tensor bias;
   if (has_bias) {
     bias = make_fake(

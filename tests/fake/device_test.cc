@@ -44,8 +44,11 @@ TEST(CommonDevice, UndefinedTensorsArePassedOver) {
 }
 
 TEST(SameDevice, TakesNoScalarInPlace) {
-  EXPECT_EQ(same_device({on(kCuda), at::Tensor(), on(kCuda)}), kCuda);
-  expect_code(ErrorCode::device_mismatch, [] { same_device({on(kCuda), scalar_on(kCpu)}); });
+  const at::Tensor cuda = on(kCuda);
+  const at::Tensor scalar = scalar_on(kCpu);
+  const at::Tensor none;
+  EXPECT_EQ(same_device({cuda, none, cuda}), kCuda);
+  expect_code(ErrorCode::device_mismatch, [&] { same_device({cuda, scalar}); });
 }
 
 TEST(FactoryDevice, IsTheArgumentThenTheModesThenTheCpu) {
