@@ -22,7 +22,7 @@ void check_errors(const Tensor&, std::string_view, bool) {}
 // Batches of matrices as LAPACK wants them: each column contiguous.
 SymDimVector column_major(c10::SymIntArrayRef sizes) {
   SymDimVector strides = contiguous_strides(sizes);
-  const SymInt rows = sizes[sizes.size() - 2];
+  const SymInt& rows = sizes[sizes.size() - 2];
   strides[sizes.size() - 2] = 1;
   strides[sizes.size() - 1] = rows.max(1);
   return strides;
