@@ -267,7 +267,7 @@ std::int64_t cuda_choice(const sdp_params& params) {
       return static_cast<std::int64_t>(backend);
     }
   }
-  TORCH_CHECK(false, "No available kernel. Aborting execution.");
+  C10_THROW_ERROR(Error, "No available kernel. Aborting execution.");
 }
 
 std::int64_t cuda_stub(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
