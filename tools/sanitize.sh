@@ -10,10 +10,9 @@ cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMASSLESS_SANIT
   -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -g1 -DNDEBUG" -DMASSLESS_PYTHON=OFF -DMASSLESS_TESTS=ON \
   -DPython3_EXECUTABLE="$PWD/.venv/bin/python" > /dev/null
 ninja -C "$dir"
-# torch itself is not built with the sanitizer: what it keeps until exit is no leak of ours, and its
-# thread pools synchronise where the sanitizer cannot see (suppressions name torch's libraries only).
 export ASAN_OPTIONS=detect_leaks=1:detect_odr_violation=0
-export LSAN_OPTIONS=suppressions="$PWD/tools/lsan.supp"
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS=suppressions="$PWD/tools/tsan.supp":halt_on_error=1
+# The threads that a real kernel shares its loop with synchronise where the sanitizer cannot see.
+export OMP_NUM_THREADS=1
 ctest --test-dir "$dir" --output-on-failure -j2
