@@ -10,7 +10,7 @@ cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMASSLESS_SANIT
   -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -g1 -DNDEBUG" -DMASSLESS_PYTHON=OFF -DMASSLESS_TESTS=ON \
   -DPython3_EXECUTABLE="$PWD/.venv/bin/python" > /dev/null
 ninja -C "$dir"
-export ASAN_OPTIONS=detect_leaks=1:detect_odr_violation=0
+export ASAN_OPTIONS=detect_leaks=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS=suppressions="$PWD/tools/tsan.supp":halt_on_error=1
 # The threads that a real kernel shares its loop with synchronise where the sanitizer cannot see.
