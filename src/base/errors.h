@@ -31,6 +31,25 @@ enum class ErrorKind { user, unsupported, internal };
   X(accelerator_too_late, user, "MasslessError",                                                   \
     "massless to be loaded before torch asked for its CUDA hooks",                                 \
     "import massless before torch (the command line does)")                                        \
+  X(sym_overflow, user, "MasslessError", "a size that fits in 64 bits",                            \
+    "make the sizes smaller, or give their symbols smaller ranges")                                \
+  X(division_by_zero, user, "MasslessError", "a divisor other than zero",                          \
+    "rule the zero out with the symbol's range (Dim(min=1)) or with torch._check")                 \
+  X(sym_parse, user, "MasslessError", "an expression in the syntax of docs/symbols.md",            \
+    "correct the text at the column given")                                                        \
+  X(foreign_symbol, user, "MasslessError", "symbols of one ShapeEnv",                              \
+    "use one ShapeEnv for all sizes that meet")                                                    \
+  X(contradiction, user, "MasslessError", "facts about sizes that can hold together",              \
+    "correct the ranges or the example so that they agree")                                        \
+  X(specialization, user, "SpecializationError", "a size that stays dynamic",                      \
+    "pass the name as a plain string, which may be specialised, state the relation between the "   \
+    "sizes (one name for both, or Dim arithmetic), or change the line that asks")                  \
+  X(guard_failed, user, "GuardError", "sizes for which the guards hold",                           \
+    "ask for sizes within the guards, or run again at these sizes")                                \
+  X(unbacked, user, "DataDependentError", "the value of a size that no example gives",             \
+    "state what is true of it with torch._check, or give it a range")                              \
+  X(sym_unsupported, unsupported, "UnsupportedOperatorError", "an operation that symbols have",    \
+    "convert the size with int() first, which specialises it")                                     \
   X(bad_argument, user, "MasslessError", "a valid argument", "correct the argument and try again") \
   X(internal, internal, "MasslessError", "an invariant of Massless to hold",                       \
     "this is a fault of Massless: please report it with the text of this message")
