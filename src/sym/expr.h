@@ -65,7 +65,7 @@ struct Factor {
 // the value of a constant (a real's bits), a symbol's index.
 struct Node {
   std::uint64_t hash;  // of the structure and the names: the same in every run and context
-  Range range;         // by the symbols' declared ranges; integers only
+  Range range;         // by the symbols' declared ranges; of reals: of all values but nan
   std::uint32_t id;    // in order of creation
   std::uint32_t count;
   Op op;  // add: a sum; mul: a product
