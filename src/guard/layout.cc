@@ -1,0 +1,216 @@
+#include "guard/layout.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "sym/checked.h"
+#include "sym/evaluate.h"
+
+namespace massless::guard {
+namespace {
+
+using sym::Builder;
+using sym::Op;
+
+Expr conjunction(const Builder& b, const std::vector<Expr>& all) {
+  return all.empty() ? b.boolean(true) : b.logical_and(all);
+}
+Expr disjunction(const Builder& b, const std::vector<Expr>& all) {
+  return all.empty() ? b.boolean(false) : b.logical_or(all);
+}
+Expr both(const Builder& b, Expr x, Expr y) { return b.logical_and(std::array<Expr, 2>{x, y}); }
+Expr either(const Builder& b, Expr x, Expr y) { return b.logical_or(std::array<Expr, 2>{x, y}); }
+
+// In the order given, innermost first: each size is 1 or its stride is the product so far.
+Expr chain(const Builder& b, std::span<const Expr> sizes, std::span<const Expr> strides,
+           std::span<const std::size_t> order) {
+  std::vector<Expr> all;
+  Expr step = b.integer(1);
+  for (const std::size_t d : order) {
+    all.push_back(either(b, b.eq(strides[d], step), b.eq(sizes[d], b.integer(1))));
+    if (all.back()->is_false()) {
+      return all.back();
+    }
+    step = b.mul(step, sizes[d]);
+  }
+  return conjunction(b, all);
+}
+
+// max(1, size) -> size, for the sizes of this tensor: the same where none of them is 0.
+std::vector<Expr> without_max(const Builder& b, std::span<const Expr> sizes,
+                              std::span<const Expr> strides) {
+  std::vector<Expr> out(strides.begin(), strides.end());
+  const auto stripped = [&](Expr atom) {
+    if (!atom->is(Op::max) || atom->operands().size() != 2) {
+      return atom;
+    }
+    for (Expr size : sizes) {
+      if (b.max(size, b.integer(1)) == atom) {
+        return size;
+      }
+    }
+    return atom;
+  };
+  for (Expr& stride : out) {
+    if (stride->is_constant()) {
+      continue;
+    }
+    std::vector<Expr> terms;
+    for (const sym::Term& t : sym::Terms(stride)) {
+      Expr product = b.integer(t.coefficient);
+      if (t.monomial != nullptr) {
+        for (const sym::Factor& f : sym::Factors(t.monomial)) {
+          product = b.mul(product, b.pow(stripped(f.atom), f.exponent));
+        }
+      }
+      terms.push_back(product);
+    }
+    stride = b.sum(terms);
+  }
+  return out;
+}
+
+Expr some_size_is_zero(const Builder& b, std::span<const Expr> sizes) {
+  std::vector<Expr> all;
+  for (Expr size : sizes) {
+    all.push_back(b.eq(size, b.integer(0)));
+  }
+  return disjunction(b, all);
+}
+
+// Innermost first: channels, then the spatial dimensions from the last, then the batch.
+std::vector<std::size_t> channels_last_order(std::size_t rank) {
+  std::vector<std::size_t> order{1};
+  for (std::size_t d = rank - 1; d >= 2; --d) {
+    order.push_back(d);
+  }
+  order.push_back(0);
+  return order;
+}
+
+}  // namespace
+
+Expr is_contiguous(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides) {
+  return env.with_builder([&](const Builder& b) {
+    std::vector<std::size_t> order(sizes.size());
+    std::iota(order.rbegin(), order.rend(), 0);
+    Expr laid_out = chain(b, sizes, without_max(b, sizes, strides), order);
+    return laid_out->is_true() ? laid_out : either(b, laid_out, some_size_is_zero(b, sizes));
+  });
+}
+
+Expr is_channels_last_contiguous(ShapeEnv& env, std::span<const Expr> sizes,
+                                 std::span<const Expr> strides) {
+  return env.with_builder([&](const Builder& b) {
+    const std::size_t rank = sizes.size();
+    return rank == 4 || rank == 5 ? chain(b, sizes, strides, channels_last_order(rank))
+                                  : b.boolean(false);
+  });
+}
+
+// c10's is_channels_last_strides_2d_s4 and _3d_s5, line by line.
+Expr is_channels_last_strides(ShapeEnv& env, std::span<const Expr> sizes,
+                              std::span<const Expr> strides) {
+  return env.with_builder([&](const Builder& b) {
+    const std::size_t rank = sizes.size();
+    if (rank != 4 && rank != 5) {
+      return b.boolean(false);
+    }
+    Expr zero = b.integer(0);
+    std::vector<Expr> all{b.ne(strides[1], zero)};
+    Expr least = zero;
+    for (const std::size_t d : channels_last_order(rank)) {
+      all.push_back(b.ne(sizes[d], zero));
+      all.push_back(b.ge(strides[d], least));
+      if (d == 0) {
+        all.push_back(b.ne(least, strides[1]));
+      }
+      if (all.back()->is_false() || all[all.size() - 2]->is_false()) {
+        return b.boolean(false);
+      }
+      // A size of 0 has answered already.
+      least = b.mul(strides[d], b.max(sizes[d], b.integer(1)));
+    }
+    return conjunction(b, all);
+  });
+}
+
+namespace {
+
+// c10's order: by stride, sizes 0 and 1 last. Without a hint a size is taken to be large.
+std::vector<std::size_t> order_at_example(ShapeEnv& env, std::span<const Expr> sizes,
+                                          std::span<const Expr> strides) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto key = [&](std::size_t d) {
+    const bool small = env.hint(sizes[d]).value_or(2) < 2;
+    return std::pair(small, small ? 0 : env.hint(strides[d]).value_or(0));
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t x, std::size_t y) { return key(x) < key(y); });
+  return order;
+}
+
+// c10's answer there, along that order: sizes 0 and 1 end the chain.
+bool dense_at_example(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides,
+                      const std::vector<std::size_t>& order) {
+  std::int64_t step = 1;
+  for (const std::size_t d : order) {
+    const std::int64_t size = env.hint(sizes[d]).value_or(2);
+    if (size < 2) {
+      return true;
+    }
+    if (env.hint(strides[d]).value_or(0) != step) {
+      return false;
+    }
+    step = sym::checked_mul(step, size).value_or(0);  // no stride that differs from 0 is equal
+  }
+  return true;
+}
+
+}  // namespace
+
+// True along one order is true. Not dense follows from an extent that is not the number of
+// elements:
+//   sum of (size - 1) * stride + 1 != product of sizes, no size 0.
+// Where neither tells at the example, every size and stride is compared with its own.
+Expr is_non_overlapping_and_dense(ShapeEnv& env, std::span<const Expr> sizes,
+                                  std::span<const Expr> strides) {
+  Expr contiguous = is_contiguous(env, sizes, strides);
+  if (contiguous->is_true()) {
+    return contiguous;
+  }
+  const auto order = order_at_example(env, sizes, strides);
+  return env.with_builder([&](const Builder& b) {
+    Expr dense = chain(b, sizes, without_max(b, sizes, strides), order);
+    dense = both(b, dense, b.logical_not(some_size_is_zero(b, sizes)));
+    if (dense->is_true() || env.hint(dense).value_or(0) != 0) {
+      return dense;
+    }
+    Expr extent = b.integer(1);
+    Expr numel = b.integer(1);
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      extent = b.add(extent, b.mul(b.sub(sizes[d], b.integer(1)), strides[d]));
+      numel = b.mul(numel, sizes[d]);
+    }
+    Expr maybe = either(b, b.eq(extent, numel), some_size_is_zero(b, sizes));
+    if (maybe->is_false() || env.hint(maybe).value_or(1) == 0) {
+      return maybe;
+    }
+    std::vector<Expr> differs;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      for (Expr e : {sizes[d], strides[d]}) {
+        if (const auto value = env.hint(e)) {
+          differs.push_back(b.ne(e, b.integer(*value)));
+        }
+      }
+    }
+    const bool answer = dense_at_example(env, sizes, strides, order);
+    Expr elsewhere = disjunction(b, differs);
+    return answer ? b.logical_not(elsewhere) : elsewhere;
+  });
+}
+
+}  // namespace massless::guard

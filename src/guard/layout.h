@@ -1,0 +1,23 @@
+// How a tensor with symbolic sizes lies in memory: the conditions that c10 computes from integers,
+// as expressions. Nothing is decided and no guard arises here.
+#pragma once
+
+#include <span>
+
+#include "guard/shape_env.h"
+
+namespace massless::guard {
+
+// Each is true at a point exactly if c10's function of that name is true for the sizes and strides
+// there, unless said.
+Expr is_contiguous(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides);
+// Rank 4 (channels_last) and 5 (channels_last_3d); false for others.
+Expr is_channels_last_contiguous(ShapeEnv& env, std::span<const Expr> sizes,
+                                 std::span<const Expr> strides);
+Expr is_channels_last_strides(ShapeEnv& env, std::span<const Expr> sizes,
+                              std::span<const Expr> strides);
+// Equals c10's answer at the example, and wherever the expression has the same value as there.
+Expr is_non_overlapping_and_dense(ShapeEnv& env, std::span<const Expr> sizes,
+                                  std::span<const Expr> strides);
+
+}  // namespace massless::guard

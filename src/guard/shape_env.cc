@@ -1,0 +1,369 @@
+#include "guard/shape_env.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "sym/evaluate.h"
+#include "sym/text.h"
+
+namespace massless::guard {
+namespace {
+
+using sym::Op;
+using sym::SymError;
+
+std::atomic<OriginSource> origin_source{nullptr};
+
+Origin origin() {
+  const OriginSource source = origin_source.load();
+  return source == nullptr ? Origin{} : source();
+}
+
+std::string told(const SymbolOptions& options) {
+  std::string text = "range " + sym::to_string(options.range);
+  if (options.multiple_of != 1) {
+    text += ", multiple of " + std::to_string(options.multiple_of);
+  }
+  return text + (options.hint ? ", example " + std::to_string(*options.hint) : ", no example");
+}
+
+void check_options(std::string_view name, const SymbolOptions& options) {
+  const auto fail = [&](const std::string& what) {
+    throw SymError(ErrorCode::contradiction,
+                   "the size " + std::string(name) + " has the " + told(options) + ": " + what);
+  };
+  if (options.range.lo > options.range.hi) {
+    fail("min is larger than max");
+  }
+  if (options.multiple_of < 1) {
+    fail("a multiple must be of 1 or more");
+  }
+  if (options.hint && !options.range.contains(*options.hint)) {
+    fail("the example is outside of the range");
+  }
+  if (options.hint && *options.hint % options.multiple_of != 0) {
+    fail("the example is no multiple of " + std::to_string(options.multiple_of));
+  }
+}
+
+}  // namespace
+
+void set_origin_source(OriginSource source) noexcept { origin_source.store(source); }
+
+ShapeEnv::ShapeEnv(const ShapeEnvOptions& options) : options_(options) {}
+
+Expr ShapeEnv::symbol(std::string_view name, const SymbolOptions& options) {
+  const std::lock_guard lock(mutex_);
+  check_options(name, options);
+  if (Expr found = context_.find_symbol(name)) {
+    const SymbolOptions& first = symbols_[found->symbol()];
+    if (first.hint != options.hint || first.range != options.range ||
+        first.multiple_of != options.multiple_of || first.strict != options.strict) {
+      throw SymError(ErrorCode::contradiction, "the size " + std::string(name) +
+                                                   " was given twice: " + told(first) + "; and " +
+                                                   told(options));
+    }
+    return found;
+  }
+  Expr made = context_.symbol(name, options.range);
+  symbols_.push_back(options);
+  if (options.multiple_of > 1) {
+    Expr divides =
+        build_.eq(build_.mod(made, build_.integer(options.multiple_of)), build_.integer(0));
+    facts_.assume(divides);
+  }
+  return made;
+}
+
+Expr ShapeEnv::dynamic_size(std::int64_t hint) {
+  const std::lock_guard lock(mutex_);
+  if (options_.specialize_zero_one && (hint == 0 || hint == 1)) {
+    return context_.integer(hint);
+  }
+  if (const auto found = duck_.find(hint); options_.duck_shape && found != duck_.end()) {
+    return found->second;
+  }
+  std::string name;
+  for (std::size_t i = symbols_.size(); name.empty() || context_.find_symbol(name) != nullptr;
+       ++i) {
+    name = "s" + std::to_string(i);
+  }
+  SymbolOptions options;
+  options.hint = hint;
+  options.range.lo = options_.specialize_zero_one ? 2 : 0;
+  return duck_[hint] = symbol(name, options);
+}
+
+Expr ShapeEnv::unbacked(Range range) {
+  const std::lock_guard lock(mutex_);
+  std::string name;
+  for (std::size_t i = 0; name.empty() || context_.find_symbol(name) != nullptr; ++i) {
+    name = "u" + std::to_string(i);
+  }
+  SymbolOptions options;
+  options.range = range;
+  return symbol(name, options);
+}
+
+Expr ShapeEnv::apply(Op op, std::span<const Expr> operands) {
+  const std::lock_guard lock(mutex_);
+  return build_.apply(op, operands);
+}
+
+Expr ShapeEnv::integer(std::int64_t value) {
+  const std::lock_guard lock(mutex_);
+  return context_.integer(value);
+}
+
+Expr ShapeEnv::real(std::int64_t bits) {
+  const std::lock_guard lock(mutex_);
+  return context_.real_bits(bits);
+}
+
+Expr ShapeEnv::parse(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  return sym::parse(context_, text, /*create=*/false);
+}
+
+std::string ShapeEnv::print(Expr e) {
+  const std::lock_guard lock(mutex_);
+  return sym::print(e, context_);
+}
+
+bool ShapeEnv::decide(Expr condition) {
+  const std::lock_guard lock(mutex_);
+  const Truth known = facts_.prove(condition);
+  return known == Truth::unknown ? decide_on_hint(condition) : known == Truth::yes;
+}
+
+bool ShapeEnv::decide_on_hint(Expr condition) {
+  const auto value = hint_locked(condition);
+  if (!value) {
+    raise_unbacked(condition);
+  }
+  Expr fact = *value != 0 ? condition : build_.logical_not(condition);
+  check_strict(fact);
+  record(fact, false);
+  return *value != 0;
+}
+
+// Facts that fix a strict symbol, or relate strict symbols only by an equation, are refused before
+// anything is recorded.
+void ShapeEnv::check_strict(Expr fact) {
+  Expr simple = facts_.simplify(fact);
+  const auto is_strict = [&](std::uint32_t s) { return symbols_[s].strict; };
+  const auto involved = sym::symbols_of(simple);
+  const bool any = std::any_of(involved.begin(), involved.end(), is_strict);
+  if (!any) {
+    return;
+  }
+  const auto refuse = [&](std::uint32_t s, const std::string& how) {
+    throw SymError(ErrorCode::specialization, "the size " + context_.symbols()[s].name +
+                                                  " was given as a Dim, which must stay "
+                                                  "dynamic, and " +
+                                                  how + " (" + sym::print(simple, context_) + ")");
+  };
+  if (simple->is(Op::eq) && std::all_of(involved.begin(), involved.end(), is_strict)) {
+    const bool alone = involved.size() == 1;
+    refuse(involved[0], alone ? "it would be fixed" : "it would be tied to another one");
+  }
+  // By two inequalities: x >= 5 after x <= 5.
+  if (simple->is(Op::ge) && involved.size() == 1) {
+    sym::Facts trial(context_);
+    for (Expr known : facts_.assumed()) {
+      trial.assume(known);
+    }
+    trial.assume(fact);
+    Expr symbol = context_.symbols()[involved[0]].node;
+    if (trial.simplify(symbol)->is_constant()) {
+      refuse(involved[0], "it would be fixed");
+    }
+  }
+}
+
+void ShapeEnv::record(Expr condition, bool assertion) {
+  facts_.assume(condition);
+  guards_.push_back({condition, origin(), assertion});
+}
+
+std::int64_t ShapeEnv::specialize(Expr e) {
+  const std::lock_guard lock(mutex_);
+  if (e->type == sym::Type::boolean) {
+    return decide(e) ? 1 : 0;
+  }
+  const auto value = hint_locked(e);
+  if (!value) {
+    raise_unbacked(e);
+  }
+  Expr constant =
+      e->type == sym::Type::real ? context_.real_bits(*value) : context_.integer(*value);
+  const std::array<Expr, 2> operands{e, constant};
+  decide(build_.apply(e->type == sym::Type::real ? Op::real_eq : Op::eq, operands));
+  return *value;
+}
+
+bool ShapeEnv::assert_true(Expr condition) {
+  const std::lock_guard lock(mutex_);
+  const Truth known = facts_.prove(condition);
+  if (known != Truth::unknown) {
+    return known == Truth::yes;
+  }
+  if (const auto value = hint_locked(condition); value && *value == 0) {
+    return false;
+  }
+  check_strict(condition);
+  record(condition, true);
+  return true;
+}
+
+Truth ShapeEnv::prove(Expr condition) {
+  const std::lock_guard lock(mutex_);
+  return facts_.prove(condition);
+}
+
+void ShapeEnv::raise_unbacked(Expr e) {
+  throw SymError(ErrorCode::unbacked, "the value of " + sym::print(facts_.simplify(e), context_) +
+                                          " was asked for, which depends on data");
+}
+
+std::optional<std::int64_t> ShapeEnv::hint_locked(Expr e) {
+  if (e->is_constant()) {
+    return e->value();
+  }
+  const auto [it, added] = hints_.try_emplace(e);
+  if (added) {
+    const auto value = sym::evaluate(e, [&](std::uint32_t s) { return symbols_[s].hint; });
+    if (const auto* number = std::get_if<std::int64_t>(&value)) {
+      it->second = *number;
+    } else if (Expr simple = facts_.simplify(e); simple != e) {
+      // An unbacked size that was found equal to others has a hint after all.
+      hints_.erase(it);
+      return hint_locked(simple);
+    }
+  }
+  if (!it->second) {
+    hints_.erase(it);
+    return std::nullopt;
+  }
+  return it->second;
+}
+
+std::optional<std::int64_t> ShapeEnv::hint(Expr e) {
+  const std::lock_guard lock(mutex_);
+  return hint_locked(e);
+}
+
+bool ShapeEnv::has_hint(Expr e) { return hint(e).has_value(); }
+
+Range ShapeEnv::bounds(Expr e) {
+  const std::lock_guard lock(mutex_);
+  Expr simple = facts_.simplify(e);
+  return sym::range_intersect(facts_.range(e), facts_.range(simple)).value_or(simple->range);
+}
+
+Expr ShapeEnv::simplify(Expr e) {
+  const std::lock_guard lock(mutex_);
+  return facts_.simplify(e);
+}
+
+std::vector<Guard> ShapeEnv::guards() {
+  const std::lock_guard lock(mutex_);
+  return guards_;
+}
+
+std::vector<Expr> ShapeEnv::declared() const {
+  std::vector<Expr> all;
+  for (std::size_t i = 0; i < symbols_.size(); ++i) {
+    if (symbols_[i].multiple_of > 1) {
+      Expr symbol = context_.symbols()[i].node;
+      all.push_back(build_.eq(build_.mod(symbol, build_.integer(symbols_[i].multiple_of)),
+                              build_.integer(0)));
+    }
+  }
+  return all;
+}
+
+// From the first to the last, each against those before and after it that are not implied: what an
+// early guard says may follow from a later one.
+std::vector<bool> ShapeEnv::implied_guards() {
+  const std::lock_guard lock(mutex_);
+  if (implied_.size() == guards_.size()) {
+    return implied_;
+  }
+  implied_.assign(guards_.size(), false);
+  for (std::size_t i = 0; i < guards_.size(); ++i) {
+    sym::Facts others(context_);
+    for (Expr fact : declared()) {
+      others.assume(fact);
+    }
+    for (std::size_t j = 0; j < guards_.size(); ++j) {
+      if (j != i && !implied_[j]) {
+        others.assume(guards_[j].condition);
+      }
+    }
+    implied_[i] = others.prove(guards_[i].condition) == Truth::yes;
+  }
+  return implied_;
+}
+
+std::vector<Expr> ShapeEnv::symbols() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Expr> all;
+  for (const sym::SymbolInfo& s : context_.symbols()) {
+    all.push_back(s.node);
+  }
+  return all;
+}
+
+const SymbolOptions& ShapeEnv::options_of(Expr symbol) {
+  const std::lock_guard lock(mutex_);
+  return symbols_[symbol->symbol()];
+}
+
+std::optional<std::int64_t> ShapeEnv::value(
+    Expr e, const std::unordered_map<std::uint32_t, std::int64_t>& values) {
+  const std::lock_guard lock(mutex_);
+  const auto at = [&](std::uint32_t s) -> std::optional<std::int64_t> {
+    const auto found = values.find(s);
+    return found == values.end() ? symbols_[s].hint : found->second;
+  };
+  const auto result = sym::evaluate(e, at);
+  const auto* number = std::get_if<std::int64_t>(&result);
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+bool ShapeEnv::holds(const std::unordered_map<std::uint32_t, std::int64_t>& values,
+                     std::string* why) {
+  const std::lock_guard lock(mutex_);
+  const auto fail = [&](const std::string& text) {
+    if (why != nullptr) {
+      *why = text;
+    }
+    return false;
+  };
+  for (const auto& [index, given] : values) {
+    const SymbolOptions& options = symbols_.at(index);
+    if (!options.range.contains(given) || given % options.multiple_of != 0) {
+      return fail(context_.symbols()[index].name + " = " + std::to_string(given) +
+                  " is outside of its " + told(options));
+    }
+  }
+  for (const Guard& guard : guards_) {
+    const auto found = value(guard.condition, values);
+    if (!found || *found == 0) {
+      return fail(
+          sym::print(guard.condition, context_) +
+          (found ? " does not hold" : " has no value there") +
+          (guard.origin.location.empty() ? "" : " (asked at " + guard.origin.location + ")"));
+    }
+  }
+  return true;
+}
+
+std::size_t ShapeEnv::memory() {
+  const std::lock_guard lock(mutex_);
+  return context_.memory();
+}
+
+}  // namespace massless::guard

@@ -1,0 +1,134 @@
+// Symbols with an example each, and the guards under which what was decided about them holds.
+//
+// A decision is: proved -> no guard; else evaluated on the hints, recorded as a guard with its
+// origin, and taken for true from then on; without hints (unbacked) -> an error.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sym/build.h"
+#include "sym/expr.h"
+#include "sym/facts.h"
+
+namespace massless::guard {
+
+using sym::Expr;
+using sym::Range;
+using sym::Truth;
+
+// Where a question came from.
+struct Origin {
+  std::string location;       // the user's line
+  std::string operator_name;  // empty: none was running
+};
+// The layer above knows; asked only when a guard is recorded.
+using OriginSource = Origin (*)();
+void set_origin_source(OriginSource source) noexcept;
+
+struct Guard {
+  Expr condition;
+  Origin origin;
+  bool assertion = false;  // stated by the program (torch._check), checked when it runs
+};
+
+struct SymbolOptions {
+  std::optional<std::int64_t> hint;  // nothing: unbacked
+  Range range = {0, Range::kPlusInf};
+  std::int64_t multiple_of = 1;
+  // Must stay dynamic: no guard may fix it or tie it to other strict symbols.
+  bool strict = false;
+};
+
+struct ShapeEnvOptions {
+  // Of sizes made dynamic without a name: example sizes 0 and 1 stay static, and equal ones share a
+  // symbol.
+  bool specialize_zero_one = true;
+  bool duck_shape = true;
+};
+
+// Every member may be called from any thread. Errors are sym::SymError.
+class ShapeEnv {
+ public:
+  explicit ShapeEnv(const ShapeEnvOptions& options = {});
+  ShapeEnv(const ShapeEnv&) = delete;
+  ShapeEnv& operator=(const ShapeEnv&) = delete;
+
+  // A new symbol, or the one of that name if all agrees; else `contradiction`, which quotes both.
+  Expr symbol(std::string_view name, const SymbolOptions& options);
+  // A size without a name: a constant where it is specialised.
+  Expr dynamic_size(std::int64_t hint);
+  // A symbol without example, with a name that is still free ("u0").
+  Expr unbacked(Range range);
+
+  // The operators of the table. Operands of one environment.
+  Expr apply(sym::Op op, std::span<const Expr> operands);
+  // f(const sym::Builder&), with the environment locked.
+  template <class F>
+  decltype(auto) with_builder(F&& f) {
+    const std::lock_guard lock(mutex_);
+    return f(build_);
+  }
+  Expr integer(std::int64_t value);
+  Expr real(std::int64_t bits);
+  Expr parse(std::string_view text);
+  std::string print(Expr e);
+
+  // As the class comment says. `specialization`: it would fix a strict symbol. `unbacked`.
+  bool decide(Expr condition);
+  // The example's value, which is guarded.
+  std::int64_t specialize(Expr e);  // integers and truth values; a real's bits
+  // The program states it: false where it is disproved, or false for the example.
+  bool assert_true(Expr condition);
+  // What is known without asking the hints.
+  Truth prove(Expr condition);
+  // Proved, or not known to be true: no guard (torch's guard_or_false).
+  bool known(Expr condition) { return prove(condition) == Truth::yes; }
+
+  bool has_hint(Expr e);
+  // The value for the example: an integer, 0 or 1, or a real's bits. Nothing where unbacked or
+  // without a value.
+  std::optional<std::int64_t> hint(Expr e);
+  Range bounds(Expr e);
+  Expr simplify(Expr e);
+
+  // In the order they were met; `implied[i]`: the others say it already.
+  std::vector<Guard> guards();
+  std::vector<bool> implied_guards();
+  std::vector<Expr> symbols();
+  const SymbolOptions& options_of(Expr symbol);
+  // Do the guards and the symbols' ranges hold with these values of the symbols, by index (those
+  // left out keep their hints)? The first that fails is printed into `why`.
+  bool holds(const std::unordered_map<std::uint32_t, std::int64_t>& values, std::string* why);
+  // e at such a point.
+  std::optional<std::int64_t> value(Expr e,
+                                    const std::unordered_map<std::uint32_t, std::int64_t>& values);
+  std::size_t memory();
+
+ private:
+  bool decide_on_hint(Expr condition);
+  void record(Expr condition, bool assertion);
+  void check_strict(Expr condition);
+  std::optional<std::int64_t> hint_locked(Expr e);
+  [[noreturn]] void raise_unbacked(Expr e);
+  std::vector<Expr> declared() const;
+
+  std::recursive_mutex mutex_;
+  ShapeEnvOptions options_;
+  sym::Context context_;
+  sym::Builder build_{context_};
+  sym::Facts facts_{context_};
+  std::vector<Guard> guards_;
+  std::vector<SymbolOptions> symbols_;  // by index
+  std::unordered_map<std::int64_t, Expr> duck_;
+  std::unordered_map<Expr, std::optional<std::int64_t>> hints_;
+  std::vector<bool> implied_;
+};
+
+}  // namespace massless::guard
