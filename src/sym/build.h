@@ -79,6 +79,7 @@ class Builder {
   Expr cached(Op op, Expr a, Expr b, Expr (Builder::*make)(Expr, Expr) const) const;
   Expr apply_power(Expr a, Expr exponent) const;
   Expr long_quotient(Expr a, Expr b) const;
+  Expr nonzero_factor(Expr a, Expr b) const;
   Expr floordiv_constant(Expr a, std::int64_t divisor) const;
   Expr mod_constant(Expr a, std::int64_t divisor) const;
   // (p, k) for p // k with a nested division taken in, or null.

@@ -33,6 +33,25 @@ Expr Builder::floordiv(Expr a, Expr b) const {
   return cached(Op::floordiv, a, b, &Builder::floordiv_fresh);
 }
 
+// The common factor without what may be 0 (then both sides have no value only before).
+Expr Builder::nonzero_factor(Expr a, Expr b) const {
+  Expr kept = common_factor(a, b);
+  if (range(b).nonzero()) {
+    return kept;  // as a factor of b it is not 0
+  }
+  const Terms terms(kept);
+  const Term term = *terms.begin();
+  kept = context_.integer(term.coefficient);
+  if (term.monomial != nullptr) {
+    for (const Factor& f : Factors(term.monomial)) {
+      if (range(f.atom).nonzero()) {
+        kept = mul(kept, pow(f.atom, f.exponent));
+      }
+    }
+  }
+  return kept;
+}
+
 // For b of which 0 is ruled out:
 //   a = q * b                ->  q
 //   (g * p) // (g * q)       ->  p // q
@@ -42,11 +61,11 @@ Expr Builder::floordiv_fresh(Expr a, Expr b) const {
   if (b->is_constant(0)) {
     divided_by_zero();
   }
-  if (!b->is_constant() && range(b).nonzero()) {
-    if (Expr q = exact_quotient(a, b)) {
+  if (!b->is_constant()) {
+    if (Expr q = exact_quotient(a, b); q != nullptr && range(b).nonzero()) {
       return q;
     }
-    if (Expr g = common_factor(a, b); !g->is_constant(1)) {
+    if (Expr g = nonzero_factor(a, b); !g->is_constant(1)) {
       a = exact_quotient(a, g);
       b = exact_quotient(b, g);
     }
@@ -159,11 +178,11 @@ Expr Builder::mod_fresh(Expr a, Expr b) const {
     divided_by_zero();
   }
   Expr factor = context_.integer(1);
-  if (!b->is_constant() && range(b).nonzero()) {
-    if (exact_quotient(a, b) != nullptr) {
+  if (!b->is_constant()) {
+    if (range(b).nonzero() && exact_quotient(a, b) != nullptr) {
       return context_.integer(0);
     }
-    if (Expr g = common_factor(a, b); !g->is_constant(1)) {
+    if (Expr g = nonzero_factor(a, b); !g->is_constant(1)) {
       a = exact_quotient(a, g);
       b = exact_quotient(b, g);
       factor = g;

@@ -62,11 +62,19 @@ constexpr Range kNotNegative{0, Range::kPlusInf};
 //   d = x // k, k > 0:  0 <= x - k * d <= k - 1
 //   m = x % k, k > 0:   x - k * (x // k) - m == 0,  m <= k - 1
 //   min <= each operand;  max >= each operand
-void define(Gathered& into, const Builder& build, Expr atom) {
+void define(Gathered& into, const Facts& facts, const Builder& build, Expr atom) {
   const auto division = [&](Expr x, Expr k, Expr d) {
     Expr rest = build.sub(x, build.mul(k, d));
     into.row(rest, kNotNegative);
     into.row(build.sub(build.sub(k, build.integer(1)), rest), kNotNegative);
+    // The remainder, where facts give it.
+    const Congruence c = facts.congruence(x);
+    const Range known = build.range(build.mod(x, k));
+    if (k->is_constant() && c.modulus % k->value() == 0) {
+      into.row(rest, Range::point(floor_mod(c.remainder, k->value())));
+    } else if (known.is_point()) {
+      into.row(rest, known);
+    }
     return rest;
   };
   const auto operands = atom->operands();
@@ -98,7 +106,7 @@ bool Facts::by_linear(Expr p) const {
       for (const Factor& f : Factors(monomial)) {
         if (f.atom->is(Op::floordiv) || f.atom->is(Op::mod) || f.atom->is(Op::min) ||
             f.atom->is(Op::max)) {
-          define(system, with_facts_, f.atom);
+          define(system, *this, with_facts_, f.atom);
         }
       }
     }

@@ -634,4 +634,13 @@ Expr Builder::real(Op op, std::span<const Expr> operands) const {
   return context_.raw(op, operands, real_range(op, bounds_of(a), bounds_of(b)));
 }
 
+std::optional<std::int64_t> parse_real(std::string_view text) {
+  double value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc{} || result.ptr != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return real_to_bits(value);
+}
+
 }  // namespace massless::sym

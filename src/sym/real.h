@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "sym/build.h"
 
@@ -22,5 +24,7 @@ std::optional<std::int64_t> evaluate_real(Op op, std::int64_t a, std::int64_t b)
 
 // Python's str() of a float, and back ("nan", "inf", "-inf" too).
 std::string print_real(double value);
+// The bits of the number written so; nothing where it is none.
+std::optional<std::int64_t> parse_real(std::string_view text);
 
 }  // namespace massless::sym
