@@ -65,7 +65,7 @@ void for_each_stat(F&& f) {
 
 }  // namespace
 
-thread_local OpStat* OpScope::current = nullptr;
+constinit thread_local OpStat* OpScope::current = nullptr;
 
 std::string_view current_operator() noexcept {
   return OpScope::current == nullptr ? std::string_view{} : OpScope::current->name;
@@ -90,12 +90,16 @@ FakeMode::FakeMode(const FakeModeOptions& options)
   state_->known_values = options.known_values;
   state_->default_device = options.device;
   state_->ledger = options.ledger;
+  state_->env = options.env;
   if (outer != nullptr) {
     if (!state_->default_device) {
       state_->default_device = outer->default_device;
     }
     if (!state_->ledger) {
       state_->ledger = outer->ledger;
+    }
+    if (!state_->env) {
+      state_->env = outer->env;
     }
   }
   if (state_->ledger) {

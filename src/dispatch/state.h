@@ -23,12 +23,16 @@
 namespace massless {
 
 class Ledger;
+namespace guard {
+class ShapeEnv;
+}
 
 // State of one open FakeMode, shared with the threads that inherit it.
 struct ModeState final : c10::DebugInfoBase {
   std::optional<c10::Device> default_device;  // of factories that name none
   bool known_values = true;
-  std::shared_ptr<Ledger> ledger;  // null: storages are not recorded
+  std::shared_ptr<Ledger> ledger;        // null: storages are not recorded
+  std::shared_ptr<guard::ShapeEnv> env;  // null: no symbolic sizes are made here
 
   // Fake storage that stands for a real one, so that two views of a real storage share one.
   // Keyed by identity; the weak reference keeps the address from being used again.
@@ -51,7 +55,8 @@ Ledger* current_ledger() noexcept;
 struct FakeModeOptions {
   std::optional<c10::Device> device;  // nullopt: the enclosing mode's, or cpu
   bool known_values = true;
-  std::shared_ptr<Ledger> ledger;  // null: the enclosing mode's
+  std::shared_ptr<Ledger> ledger;        // null: the enclosing mode's
+  std::shared_ptr<guard::ShapeEnv> env;  // null: the enclosing mode's
 };
 
 // RAII: factories give fakes until the end of the scope. Nestable; on this thread and on the
@@ -115,7 +120,7 @@ class OpScope {
 
  private:
   friend std::string_view current_operator() noexcept;
-  static thread_local OpStat* current;
+  static constinit thread_local OpStat* current;
   OpStat& stat_;
   OpStat* outer_;
   c10::approx_time_t start_;

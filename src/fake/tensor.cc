@@ -1,6 +1,7 @@
 #include "fake/tensor.h"
 
 #include <c10/core/InferenceMode.h>
+#include <c10/core/SymbolicShapeMeta.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/TensorOptions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -8,26 +9,74 @@
 #include <c10/util/safe_numerics.h>
 
 #include <algorithm>
+#include <typeinfo>
 #include <unordered_map>
 #include <utility>
 
 #include "dispatch/error.h"
 #include "dispatch/state.h"
+#include "dispatch/sym_node.h"
 #include "fake/known.h"
 #include "fake/storage.h"
+#include "guard/layout.h"
 
 namespace massless {
 namespace {
 
+// Tells c10 the layout's conditions, so that it does not work them out itself.
+void assume_layout(c10::SymbolicShapeMeta& meta) {
+  const ExprNode* node = nullptr;
+  for (const auto* all : {&meta.sizes_, &meta.strides_}) {
+    for (const c10::SymInt& n : *all) {
+      node = node != nullptr ? node : expr_node(n);
+    }
+  }
+  if (node == nullptr) {  // the offset alone is a symbol: c10 computes with integers
+    return;
+  }
+  const auto env = node->env();
+  c10::SmallVector<sym::Expr, 8> sizes;
+  c10::SmallVector<sym::Expr, 8> strides;
+  for (std::size_t i = 0; i < meta.sizes_.size(); ++i) {
+    sizes.push_back(expr_of(*env, meta.sizes_[i]));
+    strides.push_back(expr_of(*env, meta.strides_[i]));
+  }
+  const auto answer = [&](auto question) {
+    sym::Expr e = question(*env, sizes, strides);
+    return e->is(sym::Op::truth)
+               ? c10::SymBool(e->is_true())
+               : c10::SymBool(c10::SymNode(c10::make_intrusive<ExprNode>(env, e)));
+  };
+  const auto at_rank = [&](std::size_t rank, auto question) {
+    return sizes.size() == rank ? answer(question) : c10::SymBool(false);
+  };
+  with_sym_errors([&] {
+    meta.assume_contiguous(answer(&guard::is_contiguous));
+    meta.assume_channels_last_contiguous(at_rank(4, &guard::is_channels_last_contiguous));
+    meta.assume_channels_last_3d_contiguous(at_rank(5, &guard::is_channels_last_contiguous));
+    meta.assume_channels_last(at_rank(4, &guard::is_channels_last_strides));
+    meta.assume_channels_last_3d(at_rank(5, &guard::is_channels_last_strides));
+    meta.assume_non_overlapping_and_dense(answer(&guard::is_non_overlapping_and_dense));
+  });
+}
+
 // A meta tensor in memory that claims a device: c10 asks `device_custom`, since the device is a
 // custom one. c10's own way (TensorImpl::set_fake_device) costs an allocation more and is forgotten
 // by TensorImpl's copies (`.data`, factories); it serves where the tensor is not of this class.
-struct FakeTensorImpl final : c10::TensorImpl {
-  // `keys`: the dense key of the claimed device's backend, and Fake.
+struct FakeTensorImpl final : c10::TensorImpl, Pooled<FakeTensorImpl> {
+  // `keys`: all that it has, as the constructor for views takes them.
   FakeTensorImpl(c10::Storage&& storage, c10::DispatchKeySet keys, caffe2::TypeMeta dtype,
                  c10::Device device)
-      : TensorImpl(std::move(storage), keys, dtype), device_(device) {
+      : TensorImpl(VIEW, std::move(storage), keys, dtype), device_(device) {
     set_custom_device(true);
+  }
+
+  // The claimed device without a look at the thread's keys; null where the tensor is not of this
+  // class, or Python has a say.
+  static const c10::Device* claimed_device_of(const c10::TensorImpl& impl) {
+    const bool plain = typeid(impl) == typeid(FakeTensorImpl) && impl.is_fake() &&
+                       !impl.key_set().has(c10::DispatchKey::Python);
+    return plain ? &static_cast<const FakeTensorImpl&>(impl).device_ : nullptr;
   }
 
   c10::Device device_custom() const override {
@@ -55,6 +104,7 @@ struct FakeTensorImpl final : c10::TensorImpl {
     copy_tensor_metadata(this, made.get(), std::forward<VersionCounter>(version), allow_change);
     made->refresh_numel();
     made->refresh_contiguous();
+    made->assume_layout();
     return made;
   }
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version,
@@ -71,6 +121,13 @@ struct FakeTensorImpl final : c10::TensorImpl {
     set_custom_device(is_fake());
     if (is_fake()) {
       device_ = claimed_device(*other);
+    }
+  }
+  // c10 would ask for the layout with decisions, which leave guards; the conditions are known
+  // without (guard/layout.h), and are decided where somebody asks.
+  void assume_layout() {
+    if (has_symbolic_sizes_strides()) {
+      massless::assume_layout(*extra_meta_->symbolic_shape_meta_);
     }
   }
   // TensorImpl's own _set_zero refuses to set it; key_set_ is protected.
@@ -100,11 +157,50 @@ struct FakeTensorImpl final : c10::TensorImpl {
   c10::Device device_;
 };
 
-// What c10's set_fake_device would make of a meta tensor's keys; the constructor of TensorImpl adds
-// those of autograd and autocast.
+void set_symbolic_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes,
+                        c10::SymIntArrayRef strides, const c10::SymInt& offset) {
+  // A node that folded to a constant is a plain integer from here on.
+  const auto plain = [](const c10::SymInt& n) {
+    const auto value = n.maybe_as_int();
+    return value ? c10::SymInt(*value) : n;
+  };
+  SymDimVector plain_sizes(sizes.size());
+  SymDimVector plain_strides(strides.size());
+  std::transform(sizes.begin(), sizes.end(), plain_sizes.begin(), plain);
+  std::transform(strides.begin(), strides.end(), plain_strides.begin(), plain);
+  const c10::SymInt plain_offset = plain(offset);
+  const auto all_sizes = c10::asIntArrayRefSlowOpt(plain_sizes);
+  const auto all_strides = c10::asIntArrayRefSlowOpt(plain_strides);
+  if (all_sizes && all_strides && plain_offset.maybe_as_int() &&
+      !impl->has_symbolic_sizes_strides()) {
+    impl->set_sizes_and_strides(*all_sizes, *all_strides, *plain_offset.maybe_as_int());
+    return;
+  }
+  impl->set_sizes_and_strides(plain_sizes, plain_strides, plain_offset);
+  if (auto* fake = dynamic_cast<FakeTensorImpl*>(impl)) {
+    fake->assume_layout();
+  }
+}
+
+// What c10's set_fake_device and the constructor of TensorImpl would make of a meta tensor's keys.
+c10::DispatchKeySet all_keys_of(c10::DeviceType type) {
+  const auto dense =
+      c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, type)) |
+      c10::DispatchKeySet(c10::DispatchKey::Fake);
+  const auto backend = dense.highestBackendKey();
+  return dense | c10::getAutocastRelatedKeySetFromBackend(backend) |
+         c10::getAutogradRelatedKeySetFromBackend(backend);
+}
+
 c10::DispatchKeySet keys_of(c10::Device device) {
-  return c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, device)) |
-         c10::DispatchKeySet(c10::DispatchKey::Fake);
+  static const c10::DispatchKeySet cpu = all_keys_of(c10::kCPU);
+  static const c10::DispatchKeySet cuda = all_keys_of(c10::kCUDA);
+  const c10::DispatchKeySet keys = device.is_cpu()    ? cpu
+                                   : device.is_cuda() ? cuda
+                                                      : all_keys_of(device.type());
+  return C10_UNLIKELY(c10::InferenceMode::is_enabled())
+             ? keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView
+             : keys;
 }
 
 c10::intrusive_ptr<FakeTensorImpl> new_impl(c10::Storage storage, c10::ScalarType dtype,
@@ -121,7 +217,7 @@ void set_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes, c10::SymIntArra
   if (plain_sizes && plain_strides && plain_offset && !impl->has_symbolic_sizes_strides()) {
     impl->set_sizes_and_strides(*plain_sizes, *plain_strides, *plain_offset);
   } else {
-    impl->set_sizes_and_strides(sizes, strides, offset);
+    set_symbolic_sizes(impl, sizes, strides, offset);
   }
 }
 
@@ -176,13 +272,9 @@ void copy_bits(const at::Tensor& from, c10::TensorImpl* to) {
 
 }  // namespace
 
-c10::Device normalize_device(c10::Device device) noexcept {
-  const bool indexed =
-      device.type() != c10::DeviceType::CPU && device.type() != c10::DeviceType::Meta;
-  if (!indexed) {
-    return c10::Device(device.type());
-  }
-  return device.has_index() ? device : c10::Device(device.type(), 0);
+c10::Device device_of(const at::Tensor& t) {
+  const c10::Device* claimed = FakeTensorImpl::claimed_device_of(*t.unsafeGetTensorImpl());
+  return claimed != nullptr ? *claimed : normalize_device(t.device());
 }
 
 SymDimVector contiguous_strides(c10::SymIntArrayRef sizes) {
@@ -263,6 +355,15 @@ at::Tensor make_fake(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, c10
     return plain_meta(sizes, strides, 0, dtype,
                       storage_nbytes(sizes, strides, 0, c10::elementSize(dtype)));
   }
+  const auto plain_sizes = c10::asIntArrayRefSlowOpt(sizes);
+  const auto plain_strides = c10::asIntArrayRefSlowOpt(strides);
+  if (C10_LIKELY(plain_sizes && plain_strides)) {
+    const auto itemsize = static_cast<std::int64_t>(c10::elementSize(dtype));
+    const auto nbytes = plain_nbytes(*plain_sizes, *plain_strides, 0, itemsize);
+    auto impl = new_impl(new_storage(nbytes, device), dtype, device);
+    impl->set_sizes_and_strides(*plain_sizes, *plain_strides);
+    return at::Tensor(std::move(impl));
+  }
   const auto nbytes = storage_nbytes(sizes, strides, 0, c10::elementSize(dtype));
   return make_fake_over(new_storage(nbytes, device), sizes, strides, 0, dtype, device);
 }
@@ -290,14 +391,14 @@ c10::Storage fake_storage_of(const at::Tensor& t) {
   c10::StorageImpl* real = t.storage().unsafeGetStorageImpl();
   ModeState* mode = current_mode();
   if (mode == nullptr) {
-    c10::Storage made = new_storage(real->sym_nbytes(), normalize_device(t.device()));
+    c10::Storage made = new_storage(real->sym_nbytes(), device_of(t));
     storage_token(made.unsafeGetStorageImpl())->stands_for_real = true;
     return made;
   }
   std::lock_guard lock(mode->mutex);
   auto it = mode->twins.find(real);
   if (it == mode->twins.end()) {
-    c10::Storage made = new_storage(real->sym_nbytes(), normalize_device(t.device()));
+    c10::Storage made = new_storage(real->sym_nbytes(), device_of(t));
     storage_token(made.unsafeGetStorageImpl())->stands_for_real = true;
     auto held = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(real);
     it = mode->twins
@@ -311,14 +412,22 @@ c10::Storage fake_storage_of(const at::Tensor& t) {
 
 at::Tensor view_of(const at::Tensor& base, c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
                    const c10::SymInt& offset, std::optional<c10::ScalarType> dtype) {
+  if (C10_LIKELY(is_fake(base))) {
+    // As in ATen the base's keys are the view's: its conj, neg and zero bits, and whether it is an
+    // inference tensor, whatever the mode is now.
+    auto impl = c10::make_intrusive<FakeTensorImpl>(
+        c10::Storage(base.storage()), base.key_set(),
+        dtype ? c10::scalarTypeToTypeMeta(*dtype) : base.dtype(), device_of(base));
+    set_sizes(impl.get(), sizes, strides, offset);
+    return at::Tensor(std::move(impl));
+  }
   // A view of a normal tensor is a normal tensor in inference mode, too.
   std::optional<c10::InferenceMode> normal;
-  if (C10_UNLIKELY(c10::InferenceMode::is_enabled()) && !base.is_inference()) {
+  if (c10::InferenceMode::is_enabled() && !base.is_inference()) {
     normal.emplace(false);
   }
-  at::Tensor view =
-      make_fake_over(fake_storage_of(base), sizes, strides, offset,
-                     dtype.value_or(base.scalar_type()), normalize_device(base.device()));
+  at::Tensor view = make_fake_over(fake_storage_of(base), sizes, strides, offset,
+                                   dtype.value_or(base.scalar_type()), device_of(base));
   copy_bits(base, view.unsafeGetTensorImpl());
   return view;
 }
@@ -353,6 +462,59 @@ void sync_custom_device(c10::TensorImpl* impl, c10::Device device) {
   FakeTensorImpl::sync_device(impl, device);
 }
 
+namespace {
+
+struct Geometry {
+  SymDimVector sizes;
+  SymDimVector strides;
+  c10::SymInt offset;
+  c10::SymInt nbytes;
+};
+
+std::int64_t example(const c10::SymInt& n) {
+  const auto plain = n.maybe_as_int();
+  return plain ? *plain : expr_node(n)->env()->hint(expr_node(n)->expr()).value_or(-1);
+}
+
+// Strides of the example in terms of the sizes: each is looked up among the products of the sizes
+// that lie further in; one that is none of them (0, or of a cut out piece) stays as it is.
+SymDimVector strides_in_terms_of(c10::SymIntArrayRef sizes, c10::IntArrayRef strides) {
+  const SymDimVector contiguous = contiguous_strides(sizes);
+  if (std::equal(strides.begin(), strides.end(), contiguous.begin(),
+                 [](std::int64_t a, const c10::SymInt& b) { return a == example(b); })) {
+    return contiguous;
+  }
+  c10::SmallVector<std::size_t, 5> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
+  SymDimVector out(sizes.size());
+  c10::SymInt next = 1;
+  for (const std::size_t d : order) {
+    out[d] = example(next) == strides[d] ? next : c10::SymInt(strides[d]);
+    next = out[d] * sizes[d].max(1);
+  }
+  return out;
+}
+
+Geometry geometry_of(const at::Tensor& t, const std::optional<SymDimVector>& dynamic) {
+  const c10::SymInt nbytes = t.storage().sym_nbytes();
+  const auto as_vector = [](c10::SymIntArrayRef a) { return SymDimVector(a.begin(), a.end()); };
+  const bool plain = !dynamic || c10::asIntArrayRefSlowOpt(*dynamic).has_value();
+  if (plain) {
+    return {as_vector(t.sym_sizes()), as_vector(t.sym_strides()), t.sym_storage_offset(), nbytes};
+  }
+  Geometry made{*dynamic, strides_in_terms_of(*dynamic, t.strides()), t.storage_offset(), nbytes};
+  const c10::SymInt needed =
+      storage_nbytes(made.sizes, made.strides, made.offset, t.element_size());
+  if (nbytes.maybe_as_int() == example(needed)) {
+    made.nbytes = needed;
+  }
+  return made;
+}
+
+}  // namespace
+
 struct FakeConverter::Memo {
   // The originals are kept alive, so that their addresses stay theirs.
   std::unordered_map<const c10::TensorImpl*, std::pair<at::Tensor, at::Tensor>> tensors;
@@ -369,18 +531,19 @@ at::Tensor FakeConverter::convert(const at::Tensor& t, const FakeLikeOptions& op
   require_strided(t, "the tensor to make a fake of");
   const c10::Device device = normalize_device(options.device.value_or(t.device()));
   const c10::Storage& real = t.storage();
+  const Geometry geometry = geometry_of(t, options.sizes);
   auto it = memo_->storages.find(real.unsafeGetStorageImpl());
   if (it == memo_->storages.end()) {
-    c10::Storage made = new_storage(real.sym_nbytes(), device);
+    c10::Storage made = new_storage(geometry.nbytes, device);
     if (const StorageToken* token = storage_token(real.unsafeGetStorageImpl())) {
       copy_known(*token, *storage_token(made.unsafeGetStorageImpl()));
-    } else if (options.with_values && t.device().is_cpu()) {
+    } else if (options.with_values && t.device().is_cpu() && !geometry.nbytes.is_symbolic()) {
       know_real_bytes(t, *storage_token(made.unsafeGetStorageImpl()));
     }
     it = memo_->storages.emplace(real.unsafeGetStorageImpl(), std::pair(real, made)).first;
   }
-  at::Tensor fake = make_fake_over(it->second.second, t.sym_sizes(), t.sym_strides(),
-                                   t.sym_storage_offset(), t.scalar_type(), device);
+  at::Tensor fake = make_fake_over(it->second.second, geometry.sizes, geometry.strides,
+                                   geometry.offset, t.scalar_type(), device);
   copy_bits(t, fake.unsafeGetTensorImpl());
   if (t.requires_grad()) {
     fake.requires_grad_(true);

@@ -30,7 +30,15 @@ inline bool is_fake(const at::Tensor& t) noexcept {
 }
 
 // `cuda` -> `cuda:0`; cpu and meta stay without an index.
-c10::Device normalize_device(c10::Device device) noexcept;
+inline c10::Device normalize_device(c10::Device device) noexcept {
+  if (device.is_cpu() || device.is_meta()) {
+    return c10::Device(device.type());
+  }
+  return device.has_index() ? device : c10::Device(device.type(), 0);
+}
+
+// device_of(t) as a rule sees it, without the virtual calls that lead there.
+c10::Device device_of(const at::Tensor& t);
 
 // Strides of a contiguous tensor of these sizes (a size of 0 counts as 1, as in ATen).
 SymDimVector contiguous_strides(c10::SymIntArrayRef sizes);
@@ -79,6 +87,10 @@ struct FakeLikeOptions {
   std::optional<c10::Device> device;  // nullopt: the tensor's own
   // Of a real CPU tensor of integers, or of one number: its values become known, if it is small.
   bool with_values = false;
+  // The sizes of the fake, where some are symbols; they must agree with the tensor's own at the
+  // example. Strides, offset and the storage's size follow from them where they can: a stride that
+  // is no product of sizes stays as it is in the example.
+  std::optional<SymDimVector> sizes;
 };
 // Keeps views of one storage views of one fake storage, and one tensor one fake, for its life.
 class FakeConverter {

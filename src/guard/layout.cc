@@ -165,7 +165,7 @@ bool dense_at_example(ShapeEnv& env, std::span<const Expr> sizes, std::span<cons
     if (env.hint(strides[d]).value_or(0) != step) {
       return false;
     }
-    step = sym::checked_mul(step, size).value_or(0);  // no stride that differs from 0 is equal
+    step = sym::checked_mul(step, size).value_or(-1);  // no stride equals that
   }
   return true;
 }
