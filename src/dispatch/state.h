@@ -56,7 +56,7 @@ struct FakeModeOptions {
   std::optional<c10::Device> device;  // nullopt: the enclosing mode's, or cpu
   bool known_values = true;
   std::shared_ptr<Ledger> ledger;        // null: the enclosing mode's
-  std::shared_ptr<guard::ShapeEnv> env;  // null: the enclosing mode's
+  std::shared_ptr<guard::ShapeEnv> env = {};  // null: the enclosing mode's
 };
 
 // RAII: factories give fakes until the end of the scope. Nestable; on this thread and on the

@@ -37,8 +37,8 @@ inline c10::Device normalize_device(c10::Device device) noexcept {
   return device.has_index() ? device : c10::Device(device.type(), 0);
 }
 
-// device_of(t) as a rule sees it, without the virtual calls that lead there.
-c10::Device device_of(const at::Tensor& t);
+// normalize_device(t.device()) as a rule sees it, without the virtual calls that lead there.
+c10::Device claimed_device(const at::Tensor& t);
 
 // Strides of a contiguous tensor of these sizes (a size of 0 counts as 1, as in ATen).
 SymDimVector contiguous_strides(c10::SymIntArrayRef sizes);
@@ -90,7 +90,7 @@ struct FakeLikeOptions {
   // The sizes of the fake, where some are symbols; they must agree with the tensor's own at the
   // example. Strides, offset and the storage's size follow from them where they can: a stride that
   // is no product of sizes stays as it is in the example.
-  std::optional<SymDimVector> sizes;
+  std::optional<SymDimVector> sizes = {};
 };
 // Keeps views of one storage views of one fake storage, and one tensor one fake, for its life.
 class FakeConverter {

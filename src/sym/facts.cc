@@ -79,11 +79,14 @@ void Facts::changed() {
   undecided_.clear();
 }
 
+// Consequences are cut off: they need not come to an end (x <= y - 1, y <= x - 1 would narrow for
+// ever). What is left out is only not proved.
+bool Facts::may_derive() { return derivations_-- > 0; }
+
 bool Facts::work_off(std::vector<Expr> pending) {
-  // Consequences are cut off where they do not come to an end (x <= y - 1, y <= x - 1 would narrow
-  // forever); what is left out is only not proved.
-  constexpr std::size_t kMaxFacts = 1000;
-  for (std::size_t i = 0; i < pending.size() && i < kMaxFacts; ++i) {
+  constexpr int kMaxDerivations = 24;
+  derivations_ = kMaxDerivations;
+  for (std::size_t i = 0; i < pending.size(); ++i) {
     Expr fact = simplify(pending[i]);
     if (fact->is(Op::truth)) {
       if (fact->is_false()) {
@@ -153,9 +156,9 @@ bool Facts::learn_not_negative(Expr p, std::vector<Expr>& pending) {
 }
 
 // p >= 0 bounds each of its monomials by the ranges of the others.
-void Facts::narrow_parts(Expr p, std::vector<Expr>& pending) const {
+void Facts::narrow_parts(Expr p, std::vector<Expr>& pending) {
   const Terms terms(p);
-  if (terms.variable().size() < 2) {
+  if (terms.variable().size() < 2 || !may_derive()) {
     return;
   }
   for (const Term& t : terms.variable()) {
@@ -213,7 +216,10 @@ bool Facts::narrow(Expr form, Range range, std::vector<Expr>& pending) {
 //   x // k >= v   ->  x >= k * v           (k a positive constant)
 //   x // k <= v   ->  x <= k * v + k - 1
 //   min(a, b) >= v  ->  a >= v, b >= v;   max(a, b) <= v  ->  a <= v, b <= v
-void Facts::inside(Expr form, Range range, std::vector<Expr>& pending) const {
+void Facts::inside(Expr form, Range range, std::vector<Expr>& pending) {
+  if (!may_derive()) {
+    return;
+  }
   if (form->is(Op::floordiv) && form->operands()[1]->is_constant() &&
       form->operands()[1]->value() > 0) {
     const std::int64_t k = form->operands()[1]->value();

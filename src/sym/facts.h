@@ -59,12 +59,13 @@ class Facts final : public Bounds {
   bool learn_equation(Expr equation, std::vector<Expr>& pending);
   bool learn_unequal(Expr equation, std::vector<Expr>& pending);
   bool narrow(Expr form, Range range, std::vector<Expr>& pending);
-  void narrow_parts(Expr p, std::vector<Expr>& pending) const;
-  void inside(Expr form, Range range, std::vector<Expr>& pending) const;
+  void narrow_parts(Expr p, std::vector<Expr>& pending);
+  void inside(Expr form, Range range, std::vector<Expr>& pending);
   bool learn_residue(Expr modulo, std::int64_t value);
   bool solve(Expr p, std::vector<Expr>& pending);
   void replace(Expr symbol, Expr value, std::vector<Expr>& pending);
   void changed();
+  bool may_derive();  // counts down
 
   // facts_range.cc
   struct Signed {  // e == sign * scale * form + constant
@@ -100,6 +101,7 @@ class Facts final : public Bounds {
   Builder with_facts_;  // by these facts
   State state_;
   std::vector<Expr> assumed_;
+  int derivations_ = 0;  // left for the fact being worked in
   mutable std::unordered_map<Expr, Range> range_memo_;
   mutable std::unordered_map<Expr, Expr> simplified_;
   std::unordered_map<Expr, Truth> decided_;    // by question as it was put, for ever
