@@ -185,6 +185,31 @@ void ShapeEnv::check_strict(Expr fact) {
 void ShapeEnv::record(Expr condition, bool assertion) {
   facts_.assume(condition);
   guards_.push_back({condition, origin(), assertion});
+  learn_hint(condition);
+}
+
+// u + rest == 0 with one symbol u that has no hint, and not in the rest: it has one from now on.
+void ShapeEnv::learn_hint(Expr condition) {
+  if (!condition->is(Op::eq)) {
+    return;
+  }
+  Expr p = condition->operands()[0];
+  Expr unknown = nullptr;
+  std::int64_t sign = 1;
+  for (const sym::Term& t : sym::Terms(p).variable()) {
+    const bool plain = t.monomial->is(Op::symbol) && (t.coefficient == 1 || t.coefficient == -1);
+    if (plain && !symbols_[t.monomial->symbol()].hint) {
+      unknown = t.monomial;
+      sign = t.coefficient;
+    }
+  }
+  if (unknown == nullptr) {
+    return;
+  }
+  Expr rest = build_.sub(p, build_.scale(unknown, sign));
+  if (const auto value = hint_locked(build_.scale(rest, -sign))) {
+    symbols_[unknown->symbol()].hint = value;
+  }
 }
 
 std::int64_t ShapeEnv::specialize(Expr e) {

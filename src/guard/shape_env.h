@@ -115,6 +115,7 @@ class ShapeEnv {
   bool decide_on_hint(Expr condition);
   void record(Expr condition, bool assertion);
   void check_strict(Expr condition);
+  void learn_hint(Expr condition);
   std::optional<std::int64_t> hint_locked(Expr e);
   [[noreturn]] void raise_unbacked(Expr e);
   std::vector<Expr> declared() const;

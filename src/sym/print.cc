@@ -282,8 +282,16 @@ class Printer {
     for (const Term& t : terms.variable()) {
       (t.coefficient > 0 ? left : right).push_back(t);
     }
+    std::int64_t c = terms.constant();
+    // Of an equation the side whose first term comes first is the left one.
+    const auto by_order = [&](const Term& a, const Term& b) { return order_.before(a, b); };
+    if (relation == mirrored && !left.empty() && !right.empty() && checked_neg(c) &&
+        by_order(*std::min_element(right.begin(), right.end(), by_order),
+                 *std::min_element(left.begin(), left.end(), by_order))) {
+      std::swap(left, right);
+      c = -c;
+    }
     const bool swapped = left.empty();
-    const std::int64_t c = terms.constant();
     // The constant goes where it is positive, or alone beside the terms.
     const bool alone = left.empty() || right.empty();
     if (c != 0 && (alone || c < 0)) {
