@@ -201,7 +201,7 @@ void check_inplace(const at::Tensor& self, const TensorSpec& spec) {
 void write_out(const at::Tensor& out, const TensorSpec& spec) {
   TORCH_CHECK(c10::canCast(spec.dtype, out.scalar_type()), "result type ", spec.dtype,
               " can't be cast to the desired output type ", out.scalar_type());
-  TORCH_CHECK(normalize_device(out.device()) == normalize_device(spec.device),
+  TORCH_CHECK(claimed_device(out) == normalize_device(spec.device),
               "Expected all tensors to be on the same device, but got out on ", out.device(),
               ", different from the result's ", spec.device);
   if (out.sym_sizes().equals(spec.sizes)) {

@@ -19,7 +19,7 @@ void CommonDevice::add(const at::Tensor& t) {
   if (!t.defined()) {
     return;
   }
-  const c10::Device device = normalize_device(t.device());
+  const c10::Device device = claimed_device(t);
   const bool scalar = t.dim() == 0 && device.is_cpu();
   if (!device_) {
     device_ = device;
@@ -56,7 +56,7 @@ c10::Device same_device(TensorRefs tensors) {
     if (!t.defined()) {
       continue;
     }
-    const c10::Device device = normalize_device(t.device());
+    const c10::Device device = claimed_device(t);
     if (found && *found != device) {
       mismatch(*found, device);
     }

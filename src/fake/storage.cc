@@ -54,6 +54,10 @@ c10::Allocator* no_allocator() {
   return made;
 }
 
+struct FakeStorageImpl final : c10::StorageImpl, Pooled<FakeStorageImpl> {
+  using c10::StorageImpl::StorageImpl;
+};
+
 // Stands in a real storage's DataPtr, keeps the original one, and tells the ledger of the death.
 struct WatchedNumber {
   c10::DataPtr original;
@@ -97,11 +101,11 @@ void require_strided(const at::Tensor& t, const char* what) {
 c10::Storage new_storage(const c10::SymInt& nbytes, c10::Device device) {
   require_guard(device);
   auto token = std::make_unique<StorageToken>(device);
-  if (ModeState* mode = current_mode(); mode != nullptr && mode->ledger) {
-    token->id = mode->ledger->birth(ledger_bytes(nbytes), device);
-    token->ledger = mode->ledger;
+  if (C10_UNLIKELY(current_ledger() != nullptr)) {
+    token->ledger = current_mode()->ledger;
+    token->id = token->ledger->birth(ledger_bytes(nbytes), device);
   }
-  auto storage = c10::make_intrusive<c10::StorageImpl>(
+  auto storage = c10::make_intrusive<FakeStorageImpl>(
       c10::StorageImpl::use_byte_size_t(), nbytes, data_of(std::move(token)), no_allocator(), true);
   storage->release_data_and_set_meta_custom_data_ptr_error_msg_(kAccessMessage);
   return c10::Storage(std::move(storage));

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "fake/accelerator.h"
+#include "fake/pool.h"
 
 namespace massless {
 
@@ -17,7 +18,7 @@ class Ledger;
 
 // Hangs on the storage's DataPtr as its context, so it is shared by all views and dies with the
 // storage.
-struct StorageToken {
+struct StorageToken final : Pooled<StorageToken> {
   explicit StorageToken(c10::Device claimed) : device(claimed), use(claimed) {}
   std::shared_ptr<Ledger> ledger;  // null: not recorded
   std::uint32_t id = 0;            // in the ledger

@@ -73,7 +73,7 @@ struct FakeTensorImpl final : c10::TensorImpl, Pooled<FakeTensorImpl> {
 
   // The claimed device without a look at the thread's keys; null where the tensor is not of this
   // class, or Python has a say.
-  static const c10::Device* claimed_device_of(const c10::TensorImpl& impl) {
+  static const c10::Device* plain_device(const c10::TensorImpl& impl) {
     const bool plain = typeid(impl) == typeid(FakeTensorImpl) && impl.is_fake() &&
                        !impl.key_set().has(c10::DispatchKey::Python);
     return plain ? &static_cast<const FakeTensorImpl&>(impl).device_ : nullptr;
@@ -272,8 +272,8 @@ void copy_bits(const at::Tensor& from, c10::TensorImpl* to) {
 
 }  // namespace
 
-c10::Device device_of(const at::Tensor& t) {
-  const c10::Device* claimed = FakeTensorImpl::claimed_device_of(*t.unsafeGetTensorImpl());
+c10::Device claimed_device(const at::Tensor& t) {
+  const c10::Device* claimed = FakeTensorImpl::plain_device(*t.unsafeGetTensorImpl());
   return claimed != nullptr ? *claimed : normalize_device(t.device());
 }
 
@@ -391,14 +391,14 @@ c10::Storage fake_storage_of(const at::Tensor& t) {
   c10::StorageImpl* real = t.storage().unsafeGetStorageImpl();
   ModeState* mode = current_mode();
   if (mode == nullptr) {
-    c10::Storage made = new_storage(real->sym_nbytes(), device_of(t));
+    c10::Storage made = new_storage(real->sym_nbytes(), claimed_device(t));
     storage_token(made.unsafeGetStorageImpl())->stands_for_real = true;
     return made;
   }
   std::lock_guard lock(mode->mutex);
   auto it = mode->twins.find(real);
   if (it == mode->twins.end()) {
-    c10::Storage made = new_storage(real->sym_nbytes(), device_of(t));
+    c10::Storage made = new_storage(real->sym_nbytes(), claimed_device(t));
     storage_token(made.unsafeGetStorageImpl())->stands_for_real = true;
     auto held = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(real);
     it = mode->twins
@@ -417,7 +417,7 @@ at::Tensor view_of(const at::Tensor& base, c10::SymIntArrayRef sizes, c10::SymIn
     // inference tensor, whatever the mode is now.
     auto impl = c10::make_intrusive<FakeTensorImpl>(
         c10::Storage(base.storage()), base.key_set(),
-        dtype ? c10::scalarTypeToTypeMeta(*dtype) : base.dtype(), device_of(base));
+        dtype ? c10::scalarTypeToTypeMeta(*dtype) : base.dtype(), claimed_device(base));
     set_sizes(impl.get(), sizes, strides, offset);
     return at::Tensor(std::move(impl));
   }
@@ -427,7 +427,7 @@ at::Tensor view_of(const at::Tensor& base, c10::SymIntArrayRef sizes, c10::SymIn
     normal.emplace(false);
   }
   at::Tensor view = make_fake_over(fake_storage_of(base), sizes, strides, offset,
-                                   dtype.value_or(base.scalar_type()), device_of(base));
+                                   dtype.value_or(base.scalar_type()), claimed_device(base));
   copy_bits(base, view.unsafeGetTensorImpl());
   return view;
 }

@@ -46,8 +46,8 @@ void append_mask(Tensors& indices, const at::Tensor& mask, const at::Tensor& sel
     const RealScope real;
     found = at::nonzero(value);
   }
-  const at::Tensor fake = make_fake(found.sym_sizes(), found.sym_strides(), c10::kLong,
-                                    normalize_device(mask.device()));
+  const at::Tensor fake =
+      make_fake(found.sym_sizes(), found.sym_strides(), c10::kLong, claimed_device(mask));
   set_known(fake, found);
   for (std::int64_t j = 0; j < mask.dim(); ++j) {
     indices.push_back(select_rule(fake, 1, j));
@@ -215,7 +215,7 @@ TensorSpec index_spec(const at::Tensor& self, const OptTensors& given) {
   TensorSpec spec =
       detail::general_geometry(iterated, false, self.scalar_type(), c10::Device(c10::kMeta));
   spec.dtype = self.scalar_type();
-  spec.device = normalize_device(self.device());
+  spec.device = claimed_device(self);
   return spec;
 }
 
@@ -248,7 +248,7 @@ at::Tensor& index_put_impl(at::Tensor& self, const OptTensors& given, const at::
               "Index put requires the source and destination dtypes match, got ",
               self.scalar_type(), " for the destination and ", values.scalar_type(),
               " for the source.");
-  TORCH_CHECK(normalize_device(self.device()) == normalize_device(values.device()) || one_value,
+  TORCH_CHECK(claimed_device(self) == claimed_device(values) || one_value,
               "expected the values on the device of self, ", self.device(), ", but got them on ",
               values.device());
   if (unknown_mask(given)) {
@@ -321,7 +321,7 @@ at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const a
 // The functional forms broadcast self and mask to each other and copy contiguously.
 TensorSpec masked_spec(const at::Tensor& self, const at::Tensor& mask) {
   const TensorSpec both = iterate(operands(self, mask), false, c10::kBool, c10::kBool);
-  return contiguous_spec(both.sizes, self.scalar_type(), normalize_device(self.device()));
+  return contiguous_spec(both.sizes, self.scalar_type(), claimed_device(self));
 }
 
 TensorSpec masked_fill_scalar_spec(const at::Tensor& self, const at::Tensor& mask,

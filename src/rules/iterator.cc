@@ -187,7 +187,7 @@ void check_cast(c10::ScalarType from, c10::ScalarType to, OutCast cast) {
 }
 
 void check_out_device(const at::Tensor& out, const TensorSpec& spec) {
-  const c10::Device device = normalize_device(out.device());
+  const c10::Device device = claimed_device(out);
   TORCH_CHECK(device == spec.device, "Expected all tensors to be on the same device, but found at ",
               "least two devices, ", spec.device, " and ", device, "!");
 }
@@ -245,7 +245,7 @@ TensorSpec like_spec(const at::Tensor& t, c10::ScalarType dtype) {
           t.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false()
               ? SymDimVector(strides.begin(), strides.end())
               : dense_strides(sizes, strides),
-          dtype, normalize_device(t.device())};
+          dtype, claimed_device(t)};
 }
 
 namespace detail {

@@ -100,13 +100,13 @@ inline c10::ScalarType to_float(c10::ScalarType dtype) {
 }
 
 inline c10::Device operands_device(Operands tensors) {
-  const c10::Device first = tensors[0]->device();
+  const c10::Device first = claimed_device(*tensors[0]);
   bool alike = true;
   for (std::size_t i = 1; i < tensors.size(); ++i) {
-    alike = alike && tensors[i]->device() == first;
+    alike = alike && claimed_device(*tensors[i]) == first;
   }
   if (C10_LIKELY(alike)) {
-    return normalize_device(first);
+    return first;
   }
   CommonDevice common;
   for (const at::Tensor* t : tensors) {

@@ -52,7 +52,7 @@ template <auto spec>
 inline constexpr auto pair_out = &PairOut<spec>::call;
 
 TensorSpec plain_like(const Tensor& self, c10::ScalarType dtype) {
-  return contiguous_spec(self.sym_sizes(), dtype, normalize_device(self.device()));
+  return contiguous_spec(self.sym_sizes(), dtype, claimed_device(self));
 }
 
 // cumsum and cumprod: integers count as int64 unless a dtype or an output says otherwise.

@@ -61,7 +61,7 @@ TensorSpec abs_spec(const Tensor& self) {
 TensorSpec angle_spec(const Tensor& self) {
   return self.is_complex()
              ? contiguous_spec(self.sym_sizes(), c10::toRealValueType(self.scalar_type()),
-                               normalize_device(self.device()))
+                               claimed_device(self))
              : float_unary(self, dtypes::any_real, "angle");
 }
 
@@ -181,7 +181,7 @@ TensorSpec nan_to_num_spec(const Tensor& self, OptDouble, OptDouble, OptDouble) 
 Tensor& nan_to_num_out(const Tensor& self, OptDouble, OptDouble, OptDouble, Tensor& out) {
   if (c10::isIntegralType(self.scalar_type(), true)) {
     detail::write_result(
-        out, contiguous_spec(self.sym_sizes(), self.scalar_type(), normalize_device(self.device())),
+        out, contiguous_spec(self.sym_sizes(), self.scalar_type(), claimed_device(self)),
         OutCast::plain, out.is_same(self));
     return out;
   }

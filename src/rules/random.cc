@@ -314,7 +314,7 @@ TensorSpec multinomial_spec(const at::Tensor& self, SymInt count, bool replaceme
               "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   SymDimVector sizes(self.sym_sizes().begin(), self.sym_sizes().end());
   sizes.back() = count;
-  return contiguous_spec(sizes, c10::kLong, normalize_device(self.device()));
+  return contiguous_spec(sizes, c10::kLong, claimed_device(self));
 }
 
 MASSLESS_RULES(m) {

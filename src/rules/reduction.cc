@@ -36,7 +36,7 @@ TensorSpec reduced(const Tensor& self, OptionalIntArrayRef dims, bool keepdim,
                    c10::ScalarType dtype, EmptyDims empty) {
   SymDimVector sizes = reduced_sizes(self, dims, keepdim, empty);
   SymDimVector strides = contiguous_strides(sizes);
-  return {std::move(sizes), std::move(strides), dtype, normalize_device(self.device())};
+  return {std::move(sizes), std::move(strides), dtype, claimed_device(self)};
 }
 
 void check_kernel(const Tensor& self, c10::ScalarType dtype, DtypeSet set, const char* name) {

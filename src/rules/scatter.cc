@@ -33,7 +33,7 @@ SymInt nonempty_size(const at::Tensor& t, std::int64_t dim) {
 }
 
 TensorSpec contiguous_as(const at::Tensor& self) {
-  return contiguous_spec(self.sym_sizes(), self.scalar_type(), normalize_device(self.device()));
+  return contiguous_spec(self.sym_sizes(), self.scalar_type(), claimed_device(self));
 }
 
 TensorSpec gather_spec(const at::Tensor& self, std::int64_t dim, const at::Tensor& index, bool) {
@@ -352,7 +352,7 @@ TensorSpec repeat_interleave_spec(const at::Tensor& repeats, std::optional<SymIn
   } else {
     raise(ErrorCode::data_dependent, "the repeats decide the size of the result");
   }
-  return contiguous_spec({total}, repeats.scalar_type(), normalize_device(repeats.device()));
+  return contiguous_spec({total}, repeats.scalar_type(), claimed_device(repeats));
 }
 
 void check_searched(const at::Tensor& boundaries, bool right,
@@ -383,8 +383,7 @@ void check_searched(const at::Tensor& boundaries, bool right,
 
 TensorSpec found_at(SymIntArrayRef sizes, const at::Tensor& boundaries, bool out_int32) {
   check_dtype("searchsorted_out_cpu", boundaries.scalar_type(), dtypes::real, boundaries.device());
-  return contiguous_spec(sizes, out_int32 ? c10::kInt : c10::kLong,
-                         normalize_device(boundaries.device()));
+  return contiguous_spec(sizes, out_int32 ? c10::kInt : c10::kLong, claimed_device(boundaries));
 }
 
 TensorSpec searchsorted_spec(const at::Tensor& sorted, const at::Tensor& self, bool out_int32,

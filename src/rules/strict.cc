@@ -29,17 +29,17 @@ SymDimVector empty_like_strides(const at::Tensor& t) {
 TensorSpec empty_like_spec(const at::Tensor& t, std::optional<c10::ScalarType> dtype) {
   const auto sizes = t.sym_sizes();
   return {SymDimVector(sizes.begin(), sizes.end()), empty_like_strides(t),
-          dtype.value_or(t.scalar_type()), t.device()};
+          dtype.value_or(t.scalar_type()), claimed_device(t)};
 }
 
 TensorSpec contiguous_like_spec(const at::Tensor& t, std::optional<c10::ScalarType> dtype) {
-  return contiguous_spec(t.sym_sizes(), dtype.value_or(t.scalar_type()), t.device());
+  return contiguous_spec(t.sym_sizes(), dtype.value_or(t.scalar_type()), claimed_device(t));
 }
 
 TensorSpec format_like_spec(const at::Tensor& t, c10::MemoryFormat format) {
   const auto sizes = t.sym_sizes();
   return {SymDimVector(sizes.begin(), sizes.end()), strides_of_format(sizes, format),
-          t.scalar_type(), t.device()};
+          t.scalar_type(), claimed_device(t)};
 }
 
 void check_expand(const at::Tensor& from, c10::SymIntArrayRef target) {

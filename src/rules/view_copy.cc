@@ -74,7 +74,7 @@ at::Tensor clone_preserving_strides(const at::Tensor& self) {
   }
   const auto itemsize = static_cast<std::int64_t>(self.element_size());
   const SymInt nbytes = self.storage().sym_nbytes() / itemsize * itemsize;
-  const c10::Device device = normalize_device(self.device());
+  const c10::Device device = claimed_device(self);
   return make_fake_over(new_storage(nbytes, device), self.sym_sizes(), self.sym_strides(),
                         self.sym_storage_offset(), self.scalar_type(), device);
 }

@@ -165,7 +165,7 @@ void adopt_storage(at::Tensor& self, c10::Storage storage, const SymInt& offset,
                    SymIntArrayRef size, SymIntArrayRef stride) {
   TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
   const StorageToken* from = storage_token(storage.unsafeGetStorageImpl());
-  const c10::Device device = normalize_device(self.device());
+  const c10::Device device = claimed_device(self);
   TORCH_CHECK(from->device == device, "Attempted to set the storage of a tensor on device \"",
               device, "\" to a storage on different device \"", from->device,
               "\".  This is no longer allowed; the devices must match.");
@@ -211,7 +211,7 @@ at::Tensor& set_tensor_inplace(at::Tensor& self, const at::Tensor& source) {
 }
 
 at::Tensor& set_empty_inplace(at::Tensor& self) {
-  adopt_storage(self, new_storage(0, normalize_device(self.device())), 0, {SymInt(0)}, {SymInt(1)});
+  adopt_storage(self, new_storage(0, claimed_device(self)), 0, {SymInt(0)}, {SymInt(1)});
   return self;
 }
 
