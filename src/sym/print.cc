@@ -244,8 +244,8 @@ class Printer {
     }
   }
 
-  // Without its sign.
-  void term(const Term& t) {
+  // Without its sign. `negated`: after a sign that binds tighter than `//`: -(a//2).
+  void term(const Term& t, bool negated = false) {
     if (t.monomial == nullptr) {
       return text(std::to_string(magnitude(t.coefficient)));
     }
@@ -256,7 +256,7 @@ class Printer {
     if (t.monomial->is(Op::mul)) {
       return factors(t.monomial);
     }
-    sub(t.monomial, scaled ? kProduct + 1 : kProduct);
+    sub(t.monomial, scaled || negated ? kProduct + 1 : kProduct);
   }
 
   void sum(std::vector<Term> terms) {
@@ -270,7 +270,7 @@ class Printer {
     for (std::size_t i = 0; i < terms.size(); ++i) {
       const bool minus = terms[i].coefficient < 0;
       text(i == 0 ? (minus ? "-" : "") : minus ? " - " : " + ");
-      term(terms[i]);
+      term(terms[i], i == 0 && minus);
     }
   }
 
