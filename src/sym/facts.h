@@ -3,9 +3,9 @@
 // Decided: by ranges (interval arithmetic over the normal form, which also knows facts about single
 // monomials and about whole linear forms), by substitution of solved equalities, by congruences of
 // symbols, and by linear reasoning over the rationals where each monomial counts as a variable,
-// with what defines floordiv, mod, min, max and ite as further inequalities. Not decided: what
-// needs the integers beyond common factors of coefficients, products of facts, or more than the
-// budget.
+// with what defines floordiv, mod, min, max and ite, and the ends of the factors of products, as
+// further inequalities. Not decided: what needs the integers beyond common factors of coefficients,
+// products of facts, or more than the budget.
 #pragma once
 
 #include <cstdint>
@@ -83,7 +83,7 @@ class Facts final : public Bounds {
   Truth decide_leaf(Expr leaf);
   Truth decide_equation(Expr p);
   bool at_least_zero(Expr p, int splits);  // true: proved
-  bool by_linear(Expr p) const;
+  bool by_linear(Expr p, bool products) const;
   bool by_cases(Expr p, int splits);
 
   // What is true. Copied before a fact is worked in, and put back where it contradicts.

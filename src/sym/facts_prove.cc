@@ -92,10 +92,45 @@ void define(Gathered& into, const Facts& facts, const Builder& build, Expr atom)
   }
 }
 
+// What bounds a product m = x * y from the ends of its factors (McCormick):
+//   (x - lo) * (y - lo') >= 0  and  (hi - x) * (hi' - y) >= 0,   multiplied out over m, x and y
+//   (x - lo) * (hi' - y) >= 0  and  (hi - x) * (y - lo') >= 0
+// for each atom x of the monomial and what is left of it as y.
+void define_product(Gathered& into, const Facts& facts, const Builder& build, Expr monomial) {
+  const auto ends = [](Range r) {
+    std::vector<std::int64_t> finite;
+    if (r.lo != Range::kMinusInf) {
+      finite.push_back(r.lo);
+    }
+    if (r.hi != Range::kPlusInf) {
+      finite.push_back(r.hi);
+    }
+    return finite;
+  };
+  for (const Factor& f : Factors(monomial)) {
+    Expr x = f.atom;
+    Expr y = build.exact_quotient(monomial, x);
+    const Range of_x = facts.range(x);
+    const Range of_y = facts.range(y);
+    for (const std::int64_t a : ends(of_x)) {
+      for (const std::int64_t b : ends(of_y)) {
+        try {
+          Expr product = build.mul(build.sub(x, build.integer(a)), build.sub(y, build.integer(b)));
+          const bool same_side = (a == of_x.lo) == (b == of_y.lo);
+          into.row(same_side ? product : build.neg(product), kNotNegative);
+        } catch (const SymError&) {  // an end is too large to multiply with: one row less
+        }
+      }
+    }
+  }
+}
+
+bool is_product(Expr monomial) { return monomial->is(Op::mul); }
+
 }  // namespace
 
-// p >= 0, since facts and p <= -1 have no rational solution.
-bool Facts::by_linear(Expr p) const {
+// p >= 0, since facts and p <= -1 have no rational solution. `products`: with what bounds products.
+bool Facts::by_linear(Expr p, bool products) const {
   Gathered system(*this);
   system.row(p, {Range::kMinusInf, -1});
   std::vector<bool> used(state_.sums.size(), false);
@@ -103,6 +138,9 @@ bool Facts::by_linear(Expr p) const {
     grew = false;
     for (Expr monomial : system.take_new()) {
       grew = true;
+      if (products && is_product(monomial)) {
+        define_product(system, *this, build_, monomial);
+      }
       for (const Factor& f : Factors(monomial)) {
         if (f.atom->is(Op::floordiv) || f.atom->is(Op::mod) || f.atom->is(Op::min) ||
             f.atom->is(Op::max)) {
@@ -147,7 +185,11 @@ bool Facts::at_least_zero(Expr p, int splits) {
   if (p->is_constant()) {
     return false;
   }
-  return by_linear(p) || (splits > 0 && by_cases(p, splits));
+  const auto variable = Terms(p).variable();
+  const bool products = std::any_of(variable.begin(), variable.end(),
+                                    [](const Term& t) { return is_product(t.monomial); });
+  return by_linear(p, false) || (products && by_linear(p, true)) ||
+         (splits > 0 && by_cases(p, splits));
 }
 
 Truth Facts::decide_equation(Expr p) {
