@@ -25,7 +25,8 @@ std::string told(const SymbolOptions& options) {
   if (options.multiple_of != 1) {
     text += ", multiple of " + std::to_string(options.multiple_of);
   }
-  return text + (options.hint ? ", example " + std::to_string(*options.hint) : ", no example");
+  text += options.hint ? ", example " + std::to_string(*options.hint) : ", no example";
+  return text + (options.strict ? ", strict" : "") + (options.named ? "" : ", made without a name");
 }
 
 void check_options(std::string_view name, const SymbolOptions& options) {
@@ -59,7 +60,8 @@ Expr ShapeEnv::symbol(std::string_view name, const SymbolOptions& options) {
   if (Expr found = context_.find_symbol(name)) {
     const SymbolOptions& first = symbols_[found->symbol()];
     if (first.hint != options.hint || first.range != options.range ||
-        first.multiple_of != options.multiple_of || first.strict != options.strict) {
+        first.multiple_of != options.multiple_of || first.strict != options.strict ||
+        first.named != options.named) {
       throw SymError(ErrorCode::contradiction, "the size " + std::string(name) +
                                                    " was given twice: " + told(first) + "; and " +
                                                    told(options));
@@ -90,6 +92,7 @@ Expr ShapeEnv::dynamic_size(std::int64_t hint) {
     name = "s" + std::to_string(i);
   }
   SymbolOptions options;
+  options.named = false;
   options.hint = hint;
   options.range.lo = options_.specialize_zero_one ? 2 : 0;
   return duck_[hint] = symbol(name, options);
@@ -102,6 +105,7 @@ Expr ShapeEnv::unbacked(Range range) {
     name = "u" + std::to_string(i);
   }
   SymbolOptions options;
+  options.named = false;
   options.range = range;
   return symbol(name, options);
 }
@@ -131,8 +135,30 @@ std::string ShapeEnv::print(Expr e) {
   return sym::print(e, context_);
 }
 
+// Where the guards come from that f records is asked after f, unlocked: the layer above may wait
+// for an interpreter, which another thread holds that waits for this environment.
+template <class F>
+auto ShapeEnv::recording(F&& f) {
+  std::unique_lock lock(mutex_);
+  const std::size_t first = guards_.size();
+  const auto answer = f();
+  const std::size_t last = guards_.size();
+  if (first != last) {
+    lock.unlock();
+    const Origin from = origin();
+    lock.lock();
+    std::for_each(guards_.begin() + static_cast<std::ptrdiff_t>(first),
+                  guards_.begin() + static_cast<std::ptrdiff_t>(last),
+                  [&](Guard& guard) { guard.origin = from; });
+  }
+  return answer;
+}
+
 bool ShapeEnv::decide(Expr condition) {
-  const std::lock_guard lock(mutex_);
+  return recording([&] { return decide_locked(condition); });
+}
+
+bool ShapeEnv::decide_locked(Expr condition) {
   const Truth known = facts_.prove(condition);
   return known == Truth::unknown ? decide_on_hint(condition) : known == Truth::yes;
 }
@@ -184,7 +210,7 @@ void ShapeEnv::check_strict(Expr fact) {
 
 void ShapeEnv::record(Expr condition, bool assertion) {
   facts_.assume(condition);
-  guards_.push_back({condition, origin(), assertion});
+  guards_.push_back({condition, {}, assertion});
   learn_hint(condition);
 }
 
@@ -196,7 +222,8 @@ void ShapeEnv::learn_hint(Expr condition) {
   Expr p = condition->operands()[0];
   Expr unknown = nullptr;
   std::int64_t sign = 1;
-  for (const sym::Term& t : sym::Terms(p).variable()) {
+  const sym::Terms terms(p);
+  for (const sym::Term& t : terms.variable()) {
     const bool plain = t.monomial->is(Op::symbol) && (t.coefficient == 1 || t.coefficient == -1);
     if (plain && !symbols_[t.monomial->symbol()].hint) {
       unknown = t.monomial;
@@ -213,9 +240,12 @@ void ShapeEnv::learn_hint(Expr condition) {
 }
 
 std::int64_t ShapeEnv::specialize(Expr e) {
-  const std::lock_guard lock(mutex_);
+  return recording([&] { return specialize_locked(e); });
+}
+
+std::int64_t ShapeEnv::specialize_locked(Expr e) {
   if (e->type == sym::Type::boolean) {
-    return decide(e) ? 1 : 0;
+    return decide_locked(e) ? 1 : 0;
   }
   const auto value = hint_locked(e);
   if (!value) {
@@ -224,12 +254,15 @@ std::int64_t ShapeEnv::specialize(Expr e) {
   Expr constant =
       e->type == sym::Type::real ? context_.real_bits(*value) : context_.integer(*value);
   const std::array<Expr, 2> operands{e, constant};
-  decide(build_.apply(e->type == sym::Type::real ? Op::real_eq : Op::eq, operands));
+  decide_locked(build_.apply(e->type == sym::Type::real ? Op::real_eq : Op::eq, operands));
   return *value;
 }
 
 bool ShapeEnv::assert_true(Expr condition) {
-  const std::lock_guard lock(mutex_);
+  return recording([&] { return assert_locked(condition); });
+}
+
+bool ShapeEnv::assert_locked(Expr condition) {
   const Truth known = facts_.prove(condition);
   if (known != Truth::unknown) {
     return known == Truth::yes;

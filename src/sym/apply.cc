@@ -107,7 +107,8 @@ Expr Builder::apply(Op op, std::span<const Expr> operands) const {
 std::vector<Expr> children_of(Expr e) {
   std::vector<Expr> all;
   if (e->is(Op::add)) {
-    for (const Term& t : Terms(e).variable()) {
+    const Terms terms(e);
+    for (const Term& t : terms.variable()) {
       all.push_back(t.monomial);
     }
   } else if (e->is(Op::mul)) {

@@ -225,7 +225,9 @@ Expr Builder::add(Expr a, Expr b) const {
 }
 
 Expr Builder::add_fresh(Expr a, Expr b) const {
-  return merged(context_, Terms(a).span(), Terms(b).span());
+  const Terms ta(a);
+  const Terms tb(b);
+  return merged(context_, ta.span(), tb.span());
 }
 
 Expr Builder::sum(std::span<const Expr> operands) const {

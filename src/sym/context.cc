@@ -87,7 +87,7 @@ std::int64_t Terms::constant() const {
   return !view_.empty() && view_[0].monomial == nullptr ? view_[0].coefficient : 0;
 }
 
-std::span<const Term> Terms::variable() const {
+std::span<const Term> Terms::variable() const& {
   return !view_.empty() && view_[0].monomial == nullptr ? view_.subspan(1) : view_;
 }
 

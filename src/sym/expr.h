@@ -96,12 +96,16 @@ static_assert(sizeof(Node) == 40);
 class Terms {
  public:
   explicit Terms(Expr e);
-  std::span<const Term> span() const { return view_; }
+  Terms(const Terms&) = delete;  // the view may be of `single_`
+  Terms& operator=(const Terms&) = delete;
+  std::span<const Term> span() const& { return view_; }
+  std::span<const Term> span() const&& = delete;
   auto begin() const { return view_.begin(); }
   auto end() const { return view_.end(); }
   std::size_t size() const { return view_.size(); }
-  std::int64_t constant() const;           // 0 where there is no constant term
-  std::span<const Term> variable() const;  // all but the constant term
+  std::int64_t constant() const;            // 0 where there is no constant term
+  std::span<const Term> variable() const&;  // all but the constant term
+  std::span<const Term> variable() const&& = delete;
 
  private:
   Term single_;
@@ -111,7 +115,8 @@ class Terms {
 class Factors {
  public:
   explicit Factors(Expr monomial);
-  std::span<const Factor> span() const { return view_; }
+  Factors(const Factors&) = delete;
+  Factors& operator=(const Factors&) = delete;
   auto begin() const { return view_.begin(); }
   auto end() const { return view_.end(); }
   std::size_t size() const { return view_.size(); }

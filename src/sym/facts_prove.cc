@@ -32,7 +32,8 @@ class Gathered {
   // Monomials not asked for before, in order.
   std::vector<Expr> take_new() { return std::exchange(fresh_, {}); }
   bool mentions_any_of(Expr form) const {
-    const auto variables = Terms(form).variable();
+    const Terms terms(form);
+    const auto variables = terms.variable();
     return std::any_of(variables.begin(), variables.end(),
                        [&](const Term& t) { return variables_.contains(t.monomial); });
   }
@@ -162,7 +163,8 @@ bool Facts::by_linear(Expr p, bool products) const {
 // p = c * choice + rest, where the choice is the least favourable one of its operands:
 //   p >= 0 if c * a + rest >= 0 for every operand a      (max with c < 0, min with c > 0, ite)
 bool Facts::by_cases(Expr p, int splits) {
-  for (const Term& t : Terms(p).variable()) {
+  const Terms terms(p);
+  for (const Term& t : terms.variable()) {
     const bool choice = t.monomial->is(Op::ite) || (t.monomial->is(Op::max) && t.coefficient < 0) ||
                         (t.monomial->is(Op::min) && t.coefficient > 0);
     if (!choice) {
@@ -185,7 +187,8 @@ bool Facts::at_least_zero(Expr p, int splits) {
   if (p->is_constant()) {
     return false;
   }
-  const auto variable = Terms(p).variable();
+  const Terms terms(p);
+  const auto variable = terms.variable();
   const bool products = std::any_of(variable.begin(), variable.end(),
                                     [](const Term& t) { return is_product(t.monomial); });
   return by_linear(p, false) || (products && by_linear(p, true)) ||
