@@ -6,7 +6,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 RUN := HF_HUB_OFFLINE=1 $(BIN)
 CONFIGS := examples/configs
 
-.PHONY: demo test bench lint format asan tsan build setup clean
+.PHONY: demo test bench lint format asan tsan fuzz build setup clean
 
 setup:
 	@PYTHON=$(PYTHON) tools/setup.sh
@@ -43,6 +43,9 @@ asan: setup
 
 tsan: setup
 	tools/sanitize.sh thread
+
+fuzz:
+	tools/fuzz.sh
 
 clean:
 	rm -rf build $(VENV)
