@@ -44,6 +44,8 @@ struct SymbolOptions {
   std::int64_t multiple_of = 1;
   // Must stay dynamic: no guard may fix it or tie it to other strict symbols.
   bool strict = false;
+  // Its name is not the user's (dynamic_size, unbacked): nobody can mean it by that name.
+  bool named = true;
 };
 
 struct ShapeEnvOptions {
@@ -53,7 +55,8 @@ struct ShapeEnvOptions {
   bool duck_shape = true;
 };
 
-// Every member may be called from any thread. Errors are sym::SymError.
+// Every member may be called from any thread. Errors are sym::SymError. The origin source is called
+// unlocked.
 class ShapeEnv {
  public:
   explicit ShapeEnv(const ShapeEnvOptions& options = {});
@@ -112,6 +115,11 @@ class ShapeEnv {
   std::size_t memory();
 
  private:
+  template <class F>
+  auto recording(F&& f);
+  bool decide_locked(Expr condition);
+  std::int64_t specialize_locked(Expr e);
+  bool assert_locked(Expr condition);
   bool decide_on_hint(Expr condition);
   void record(Expr condition, bool assertion);
   void check_strict(Expr condition);
