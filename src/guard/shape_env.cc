@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
 
 #include "sym/evaluate.h"
 #include "sym/text.h"
@@ -417,6 +418,16 @@ bool ShapeEnv::holds(const std::unordered_map<std::uint32_t, std::int64_t>& valu
     }
   }
   return true;
+}
+
+void ShapeEnv::note(std::string text) {
+  const std::lock_guard lock(mutex_);
+  notes_.push_back(std::move(text));
+}
+
+std::vector<std::string> ShapeEnv::notes() {
+  const std::lock_guard lock(mutex_);
+  return notes_;
 }
 
 std::size_t ShapeEnv::memory() {

@@ -114,6 +114,10 @@ class ShapeEnv {
                                     const std::unordered_map<std::uint32_t, std::int64_t>& values);
   std::size_t memory();
 
+  // What the user should know beside the guards: sizes asked to be dynamic that stayed as they are.
+  void note(std::string text);
+  std::vector<std::string> notes();
+
  private:
   template <class F>
   auto recording(F&& f);
@@ -138,6 +142,7 @@ class ShapeEnv {
   std::unordered_map<std::int64_t, Expr> duck_;
   std::unordered_map<Expr, std::optional<std::int64_t>> hints_;
   std::vector<bool> implied_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace massless::guard
