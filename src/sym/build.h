@@ -93,6 +93,7 @@ class Builder {
   Expr extremum(Op op, std::span<const Expr> operands) const;
   Expr reduced(Expr p, std::int64_t g) const;
   Expr bare_equation(Expr p) const;
+  Expr bounded_by(Expr p) const;
   Expr negated_leaf(Expr e) const;
   Expr connected(Op op, std::span<const Expr> operands) const;
   Expr eq_fresh(Expr a, Expr b) const;

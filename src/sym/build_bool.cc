@@ -75,6 +75,29 @@ Expr Builder::equals_zero(Expr p) const {
   return roots.size() == 1 ? roots[0] : logical_or(roots);
 }
 
+//   a == min(a, b)   ->  a <= b;   a == max(a, b)   ->  a >= b.   Null: no such equation.
+Expr Builder::bounded_by(Expr p) const {
+  const Terms terms(p);
+  for (const Term& t : terms.variable()) {
+    const bool least = t.monomial->is(Op::min);
+    if ((!least && !t.monomial->is(Op::max)) || magnitude(t.coefficient) != 1) {
+      continue;
+    }
+    Expr rest = sub(p, scale(t.monomial, t.coefficient));
+    Expr chosen = scale(rest, -t.coefficient);
+    const auto operands = t.monomial->operands();
+    if (std::find(operands.begin(), operands.end(), chosen) == operands.end()) {
+      continue;
+    }
+    std::vector<Expr> bounds;
+    for (Expr other : operands) {
+      bounds.push_back(least ? ge(other, chosen) : ge(chosen, other));
+    }
+    return logical_and(bounds);
+  }
+  return nullptr;
+}
+
 // p has no common factor.
 Expr Builder::bare_equation(Expr p) const {
   if (p->is_constant()) {
@@ -82,6 +105,9 @@ Expr Builder::bare_equation(Expr p) const {
   }
   if (!range(p).contains(0)) {
     return boolean(false);
+  }
+  if (Expr bounds = bounded_by(p)) {
+    return bounds;
   }
   if (sign_term(Terms(p)).coefficient < 0) {
     p = neg(p);
