@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "dispatch/state.h"
 #include "fake/accelerator.h"
@@ -16,12 +17,14 @@
 #include "fake/storage.h"
 #include "fake/tensor.h"
 #include "fake/twin.h"
+#include "guard/shape_env.h"
 #include "hooks.h"
 
 namespace massless::python {
 
 void bind_access(pybind11::module_& m);
 void bind_ledger(pybind11::module_& m);
+void bind_symbols(pybind11::module_& m);
 
 namespace {
 
@@ -30,8 +33,9 @@ namespace py = pybind11;
 // A FakeMode that Python opens and closes; opened on the thread that closes it.
 class OpenMode {
  public:
-  OpenMode(std::optional<c10::Device> device, bool known_values, std::shared_ptr<Ledger> ledger)
-      : options_{device, known_values, std::move(ledger)} {}
+  OpenMode(std::optional<c10::Device> device, bool known_values, std::shared_ptr<Ledger> ledger,
+           std::shared_ptr<guard::ShapeEnv> env)
+      : options_{device, known_values, std::move(ledger), std::move(env)} {}
   void enter() { mode_ = std::make_unique<FakeMode>(options_); }
   void exit() { mode_.reset(); }
 
@@ -62,7 +66,8 @@ std::optional<at::Tensor> known_value_or_none(const at::Tensor& t) {
 
 void bind_fakes(py::module_& m) {
   py::class_<OpenMode>(m, "OpenMode")
-      .def(py::init<std::optional<c10::Device>, bool, std::shared_ptr<Ledger>>())
+      .def(py::init<std::optional<c10::Device>, bool, std::shared_ptr<Ledger>,
+                    std::shared_ptr<guard::ShapeEnv>>())
       .def("enter", &OpenMode::enter)
       .def("exit", &OpenMode::exit);
   py::class_<FakeConverter>(m, "FakeConverter")
@@ -70,10 +75,15 @@ void bind_fakes(py::module_& m) {
       .def(
           "convert",
           [](FakeConverter& self, const at::Tensor& t, std::optional<c10::Device> device,
-             bool with_values) {
-            return self.convert(t, {device, with_values});
+             bool with_values, const std::optional<std::vector<c10::SymInt>>& sizes) {
+            FakeLikeOptions options{.device = device, .with_values = with_values};
+            if (sizes) {
+              options.sizes.emplace(sizes->begin(), sizes->end());
+            }
+            return self.convert(t, options);
           },
-          py::arg("t"), py::arg("device"), py::arg("with_values") = false);
+          py::arg("t"), py::arg("device"), py::arg("with_values") = false,
+          py::arg("sizes") = py::none());
   py::class_<Impersonation>(m, "Impersonation")
       .def(py::init(
           [](const at::Tensor& target, const at::Tensor& fake, std::optional<at::Tensor> grad) {
@@ -105,6 +115,7 @@ PYBIND11_MODULE(_C, m) {
   install_hooks(m);
   bind_access(m);
   bind_ledger(m);
+  bind_symbols(m);
 }
 
 }  // namespace massless::python

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "dispatch/error.h"
 #include "sym/real.h"
@@ -44,6 +46,11 @@ PyObject* binary_method(PyObject* self, PyObject* other) noexcept {
   return method([&] {
     ExprNode* a = node_of(self);
     ExprNode* b = node_of(other);
+    if (a != nullptr && b == nullptr && !PyObject_TypeCheck(other, node_class())) {
+      raise(ErrorCode::foreign_symbol, "the size " + a->str() + " met the size " +
+                                           py::cast<std::string>(py::str(py::handle(other))) +
+                                           ", which is none of massless");
+    }
     if (a == nullptr || b == nullptr) {
       return torch_method(kName<member>, self, other);
     }

@@ -21,19 +21,22 @@ from massless._fake import (  # noqa: E402
     fake_like,
     fake_mode,
     fake_tree,
-    hint,
     is_fake,
     meta_like,
 )
 from massless._plan import Plan, plan  # noqa: E402
+from massless._symbols import Dim, Guard, ShapeEnv, hint  # noqa: E402
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DataDependentError",
+    "Dim",
+    "Guard",
     "GuardError",
     "MasslessError",
     "Plan",
+    "ShapeEnv",
     "SpecializationError",
     "UnsupportedOperatorError",
     "config",

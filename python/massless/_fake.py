@@ -8,13 +8,14 @@ import torch
 from torch.utils import _device
 from torch.utils import _pytree as pytree
 
-from massless import _C, _patches
+from massless import _C, _patches, _symbols
+from massless._symbols import hint as hint
 
 is_fake = _C.is_fake
 _thread = threading.local()  # .modes: the open ones of this thread, innermost last
 
 
-def _open_modes() -> list[tuple["fake_mode", _C.OpenMode, contextlib.AbstractContextManager]]:
+def _open_modes() -> list[tuple["fake_mode", _C.OpenMode, contextlib.AbstractContextManager, bool]]:
     if not hasattr(_thread, "modes"):
         _thread.modes = []
     return _thread.modes
@@ -24,20 +25,19 @@ class fake_mode(contextlib.ContextDecorator):
     """Inside, factories give fakes; re-entrant and nestable.
 
     Args:
-        shape_env: where symbolic sizes live (not yet used: sizes are concrete).
+        shape_env: where symbolic sizes live that are made inside.
         device: the default device of factories that name none ("cpu" if not given).
         known_values: keep the values of small tensors made from literals.
     """
 
     def __init__(self, *, shape_env=None, device=None, known_values: bool = True, _ledger=None):
-        if shape_env is not None:
-            raise TypeError("fake_mode: symbolic sizes are not there yet (docs/limits.md)")
+        self._shape_env = shape_env
         self._device = None if device is None else torch.device(device)
         self._known_values = known_values
         self._ledger = _ledger
 
     def __enter__(self):
-        mode = _C.OpenMode(self._device, self._known_values, self._ledger)
+        mode = _C.OpenMode(self._device, self._known_values, self._ledger, self._shape_env)
         _patches.enter()
         default = _default_device(self._device)
         try:
@@ -46,14 +46,19 @@ class fake_mode(contextlib.ContextDecorator):
             _patches.exit()
             raise
         default.__enter__()
-        _open_modes().append((self, mode, default))
+        symbols = _C.mode_env() is not None
+        if symbols:
+            _C.enter_sym_methods()
+        _open_modes().append((self, mode, default, symbols))
         return self
 
     def __exit__(self, *exception) -> None:
         modes = _open_modes()
         if not modes or modes[-1][0] is not self:
             _C.raise_error("bad_argument", self._misuse(modes), "fake_mode")
-        _, mode, default = modes.pop()
+        _, mode, default, symbols = modes.pop()
+        if symbols:
+            _C.leave_sym_methods()
         default.__exit__(None, None, None)
         mode.exit()
         _patches.exit()
@@ -82,8 +87,10 @@ def _paused() -> Iterator[None]:
         yield
 
 
-def _convert(converter: _C.FakeConverter, t: torch.Tensor, device) -> torch.Tensor:
-    made = converter.convert(t, None if device is None else torch.device(device))
+def _convert(
+    converter: _C.FakeConverter, t: torch.Tensor, device, sizes: list | None = None
+) -> torch.Tensor:
+    made = converter.convert(t, None if device is None else torch.device(device), sizes=sizes)
     if isinstance(t, torch.nn.Parameter) and not isinstance(made, torch.nn.Parameter):
         made = made.detach()
         parameter = torch.nn.Parameter(made, t.requires_grad)
@@ -95,19 +102,30 @@ def fake_like(t: torch.Tensor, *, device=None, dynamic=None) -> torch.Tensor:
     """The fake of a real, meta or fake tensor: same size, stride, storage offset, dtype, device,
     requires_grad, conj and neg bits; a `Parameter` stays one.
 
+    `dynamic`: sizes that become symbols of the mode's ShapeEnv, or else of the default one: "all",
+    or {dim: name, Dim or Dim.AUTO}.
+
     Raises:
         UnsupportedOperatorError: the tensor is not strided.
+        MasslessError: `dynamic` contradicts the tensor, or itself.
     """
-    _refuse_dynamic(dynamic)
     _patches.install()
-    return _convert(_C.FakeConverter(), t, device)
+    sizes = None
+    if dynamic is not None:
+        sizes = _symbols.dynamic_sizes(_symbols.current_env(), t.shape, dynamic)
+    return _convert(_C.FakeConverter(), t, device, sizes)
 
 
 def fake_tree(tree, *, device=None, dynamic=None):
     """`fake_like` for a pytree or an `nn.Module`; one tensor met twice gives one fake, views of
-    one storage stay views of one storage. A module is copied, its tensors are fakes."""
-    _refuse_dynamic(dynamic)
+    one storage stay views of one storage. A module is copied, its tensors are fakes.
+
+    `dynamic`: as for `fake_like`, for lists, tuples and dicts {index or key: the same}; "all" is
+    all sizes of the tensors that are in no module."""
     _patches.install()
+    sizes = {}
+    if dynamic is not None:
+        sizes = _symbols.tree_sizes(_symbols.current_env(), tree, dynamic)
     converter = _C.FakeConverter()
     memo: dict[int, torch.Tensor] = {}
 
@@ -117,7 +135,7 @@ def fake_tree(tree, *, device=None, dynamic=None):
         if not isinstance(x, torch.Tensor):
             return x
         if id(x) not in memo:
-            memo[id(x)] = _convert(converter, x, device)
+            memo[id(x)] = _convert(converter, x, device, sizes.get(id(x)))
         return memo[id(x)]
 
     return pytree.tree_map(one, tree)
@@ -136,21 +154,9 @@ def _fake_module(module: torch.nn.Module, one) -> torch.nn.Module:
     return copy.deepcopy(module, memo)
 
 
-def _refuse_dynamic(dynamic) -> None:
-    if dynamic is not None:
-        raise TypeError("dynamic sizes are not there yet (docs/limits.md)")
-
-
 def meta_like(t: torch.Tensor) -> torch.Tensor:
     """A plain meta tensor with the metadata of `t`."""
     return _C.meta_like(t)
-
-
-def hint(x):
-    """The Python value of a size for the example; a plain number is its own hint."""
-    if isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-        return x.node.hint if x.node.has_hint() else None
-    return x
 
 
 def explain_ops(*, reset: bool = False) -> dict[str, dict]:

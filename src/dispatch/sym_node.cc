@@ -59,6 +59,23 @@ Expr expr_of(ShapeEnv& env, const c10::SymInt& size) {
   return node->expr();
 }
 
+std::optional<std::int64_t> hint_of(const c10::SymInt& n) {
+  if (const auto plain = n.maybe_as_int()) {
+    return plain;
+  }
+  const ExprNode* node = expr_node(n);
+  return node == nullptr ? std::nullopt : node->env()->hint(node->expr());
+}
+
+std::optional<bool> hint_of(const c10::SymBool& condition) {
+  if (const auto plain = condition.maybe_as_bool()) {
+    return plain;
+  }
+  const ExprNode* node = expr_node(condition.toSymNodeImplUnowned());
+  const auto value = node == nullptr ? std::nullopt : node->env()->hint(node->expr());
+  return value ? std::optional(*value != 0) : std::nullopt;
+}
+
 SymNode ExprNode::made(Expr e) const { return c10::make_intrusive<ExprNode>(env_, e); }
 
 Expr ExprNode::operand(const SymNode& node) const {
@@ -90,10 +107,24 @@ SymNode ExprNode::unary(Op op) {
   });
 }
 
-// An integer beside a real becomes a real, as in Python.
+// True + True == 2
+Expr ExprNode::number(Expr e) const {
+  if (e->type != Type::boolean) {
+    return e;
+  }
+  const std::array<Expr, 3> operands{e, env_->integer(1), env_->integer(0)};
+  return env_->apply(Op::ite, operands);
+}
+
+// An integer beside a real becomes a real, a truth value a number, as in Python; two truth values
+// may be compared.
 SymNode ExprNode::binary(Op op, Op real, const SymNode& other) {
   return with_sym_errors([&] {
     std::array<Expr, 2> operands{expr_, operand(other)};
+    const bool truths = operands[0]->type == Type::boolean && operands[1]->type == Type::boolean;
+    if (sym::op_info(op).operands == Type::integer && !(truths && op == Op::eq)) {
+      operands = {number(operands[0]), number(operands[1])};
+    }
     const bool reals = operands[0]->type == Type::real || operands[1]->type == Type::real;
     if (reals) {
       for (Expr& e : operands) {
@@ -138,7 +169,12 @@ SymNode ExprNode::sym_not() { return unary(Op::logical_not); }
 SymNode ExprNode::neg() { return unary(is_float() ? Op::real_neg : Op::neg); }
 SymNode ExprNode::ceil() { return is_int() ? clone() : unary(Op::ceil); }
 SymNode ExprNode::floor() { return is_int() ? clone() : unary(Op::floor); }
-SymNode ExprNode::sym_float() { return is_float() ? clone() : unary(Op::to_real); }
+SymNode ExprNode::sym_float() {
+  return with_sym_errors([&] {
+    const std::array<Expr, 1> operands{number(expr_)};
+    return is_float() ? clone() : made(env_->apply(Op::to_real, operands));
+  });
+}
 SymNode ExprNode::clone() { return made(expr_); }
 
 // A symbolic exponent of an integer is fixed by a guard: the normal form has natural powers only.
@@ -171,8 +207,15 @@ SymNode ExprNode::wrap_bool(bool value) {
 std::int64_t ExprNode::guard_int(const char*, std::int64_t) {
   return with_sym_errors([&] { return env_->specialize(expr_); });
 }
+// A number is true unless it is 0.
 bool ExprNode::guard_bool(const char*, std::int64_t) {
-  return with_sym_errors([&] { return env_->decide(expr_); });
+  return with_sym_errors([&] {
+    if (is_bool()) {
+      return env_->decide(expr_);
+    }
+    const SymNode is_zero = eq(is_int() ? wrap_int(0) : wrap_float(0));
+    return !env_->decide(operand(is_zero));
+  });
 }
 double ExprNode::guard_float(const char*, std::int64_t) {
   return with_sym_errors([&] { return sym::bits_to_real(env_->specialize(expr_)); });

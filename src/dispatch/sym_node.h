@@ -93,6 +93,7 @@ class ExprNode final : public c10::SymNodeImpl {
   c10::SymNode unary(sym::Op op);
   c10::SymNode binary(sym::Op op, sym::Op real, const c10::SymNode& other);
   sym::Expr operand(const c10::SymNode& node) const;
+  sym::Expr number(sym::Expr e) const;
   c10::SymNode made(sym::Expr e) const;
   using LayoutQuestion = sym::Expr (*)(ShapeEnv&, std::span<const sym::Expr>,
                                        std::span<const sym::Expr>);
@@ -111,6 +112,10 @@ ExprNode* expr_node(c10::SymNodeImpl* node) noexcept;
 c10::SymInt size_of(const std::shared_ptr<ShapeEnv>& env, sym::Expr e);
 // A size as an expression of the environment.
 sym::Expr expr_of(ShapeEnv& env, const c10::SymInt& size);
+
+// The value for the example, without a guard; nothing where there is none.
+std::optional<std::int64_t> hint_of(const c10::SymInt& n);
+std::optional<bool> hint_of(const c10::SymBool& condition);
 
 [[noreturn]] void raise_sym_error(const sym::SymError& error);
 
