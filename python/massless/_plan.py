@@ -10,12 +10,15 @@ from dataclasses import asdict, dataclass
 import torch
 from torch.optim import optimizer as _optimizer
 
-from massless import _C, _modules, _place
-from massless._errors import GuardError, MasslessError
+from massless import _C, _modules, _place, _symbols
+from massless._errors import GuardError
 from massless._fake import fake_mode
+from massless._formula import Fits, Formula, budget_bytes, named_values
 from massless._reach import Reach, reach
+from massless._report import KINDS
+from massless._symbols import hint
 from massless._twins import Twins, generators_kept
-from massless._units import bytes_text, parse_bytes
+from massless._units import bytes_text
 
 _Kind = _C.StorageKind
 
@@ -24,29 +27,6 @@ _Kind = _C.StorageKind
 # on Hopper and Ampere) and the cuBLAS workspace of one stream (32 MiB on Hopper, from
 # aten/src/ATen/cuda/CUDABlas.cpp).
 DEFAULT_OVERHEAD = {"context": 500 * 2**20, "cublas_workspace": 32 * 2**20}
-
-
-class Formula(int):
-    """A size. Sizes are concrete in this version: an int that knows it has no symbols."""
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """Names of the free symbols; none."""
-        return ()
-
-    def subs(self, **values) -> "Formula":
-        """The formula at other values of its symbols.
-
-        Raises:
-            GuardError: a name that is no symbol of the formula.
-        """
-        if values:
-            raise GuardError(
-                f"[bad_argument] Formula.subs: {sorted(values)[0]!r} is no symbol of this plan. "
-                "Needed: one of its symbols, of which it has none. What to do: plan again at the "
-                "other size.",
-            )
-        return self
 
 
 @dataclass(frozen=True)
@@ -98,54 +78,64 @@ class Reserved:
         return f"{bytes_text(self.bytes)} ({', '.join(parts)})"
 
 
-class Fits(dict):
-    """Per free symbol the largest value that fits; `.ok` for the example itself, `.by` the bytes
-    that are left (negative: missing)."""
-
-    ok: bool
-    by: int
-
-
 class Plan:
-    """The costs of one run. Bytes of each kind are the most that the kind ever held during the
-    run; `kinds_at_peak` has what each holds at the peak, and sums up to it."""
+    """The costs of one run, at its example and as formulas in its symbols.
 
-    def __init__(self, ledger: _C.Ledger, device: torch.device, ends_with_graph: bool):
-        analysis, self._events, self._storages, self._segments = _C.analyse(
-            ledger, device, ends_with_graph
-        )
-        self._names = ledger.names()
+    `peak` is the most that was ever live. `parameters`, `gradients`, `optimizer_state`,
+    `activations` and `temporaries` (`kinds` has all five) are the most that the kind ever held
+    during the run. `flops` is the work of both phases, `flops_by_phase` of each. All these are
+    formulas: at another point of the symbols they are what a plan of that point would say.
+
+    `kinds_at_peak` is what each kind holds at the moment of the example's peak; it sums up to the
+    peak. `at` gives the whole plan at another point, where the peak may be at another moment.
+    """
+
+    def __init__(self, made: _C.Plan, device: torch.device):
+        self._made = made
+        analysis = made.analysis
+        self._events, self._storages, self._names = made.events, made.storages, made.names
         self._live = analysis.live
         self._alive = analysis.alive_at_peak
         self.device = device
-        self.peak = Formula(analysis.peak)
+        self.peak = Formula(made.peak)
         self._peak_index = analysis.peak_event
-        self.kinds_at_peak = self._by_kind(analysis.at_peak)
-        maxima = self._by_kind(analysis.maxima)
-        self.kinds = maxima
-        self.parameters = maxima["parameters"]
-        self.gradients = maxima["gradients"]
-        self.optimizer_state = maxima["optimizer_state"]
-        self.activations = maxima["activations"]
-        self.temporaries = maxima["temporaries"]
-        forward, backward = ledger.flops()
-        self.flops_by_phase = {"forward": Formula(forward), "backward": Formula(backward)}
-        self.flops = Formula(forward + backward)
+        self.kinds_at_peak = dict(zip(KINDS, map(Formula, analysis.at_peak), strict=True))
+        self.kinds = dict(zip(KINDS, map(Formula, made.kinds), strict=True))
+        self.parameters = self.kinds["parameters"]
+        self.gradients = self.kinds["gradients"]
+        self.optimizer_state = self.kinds["optimizer_state"]
+        self.activations = self.kinds["activations"]
+        self.temporaries = self.kinds["temporaries"]
+        forward, backward, both = map(Formula, made.flops)
+        self.flops_by_phase = {"forward": forward, "backward": backward}
+        self.flops = both
         self.parameter_count = 0  # elements of the modules' parameters, tied ones once
         self.parameter_bytes = 0  # of those elements; `parameters` has the buffers as well
         self.seconds = 0.0
 
-    @staticmethod
-    def _by_kind(values: list[int]) -> dict[str, Formula]:
-        """The report's five kinds: buffers count with the parameters, inputs with activations."""
-        v = {k: values[int(k)] for k in _Kind.__members__.values()}
-        return {
-            "parameters": Formula(v[_Kind.parameter] + v[_Kind.buffer]),
-            "gradients": Formula(v[_Kind.gradient]),
-            "optimizer_state": Formula(v[_Kind.optimizer_state]),
-            "activations": Formula(v[_Kind.activation] + v[_Kind.input]),
-            "temporaries": Formula(v[_Kind.temporary]),
-        }
+    @property
+    def symbols(self) -> dict[str, int]:
+        """The sizes that are free, with their example."""
+        return self._made.symbols()
+
+    @property
+    def guards(self) -> list[_C.Guard]:
+        """What must be true of the symbols for the formulas to hold; what others imply is left
+        out."""
+        env = self._made.env
+        return [] if env is None else [guard for guard in env.guards if not guard.implied]
+
+    def at(self, **values: int) -> "Plan":
+        """The plan at another point: what a run with these sizes would give, without the run.
+
+        Raises:
+            GuardError: a name that is no symbol of the plan, or a point outside of the guards.
+        """
+        moved = Plan(self._made.at(named_values("Plan.at", values)), self.device)
+        moved.parameter_count = self.parameter_count
+        moved.parameter_bytes = self.parameter_bytes
+        moved.seconds = self.seconds
+        return moved
 
     def _event(self, index: int) -> Event:
         event = self._events[index]
@@ -199,20 +189,41 @@ class Plan:
             overhead = {"overhead": overhead}
         return Reserved(self._segments, dict(overhead))
 
-    def fits(self, budget: int | str, **fixed: int) -> Fits:
-        """Does the peak fit the budget (bytes, or text such as "80GiB")?
+    @functools.cached_property
+    def _segments(self) -> int:
+        return self._made.reserved()
 
-        With no free symbol the answer is an empty dict with `.ok` and `.by`.
+    def fits(self, budget: int | str, **fixed: int) -> Fits:
+        """Which sizes fit the budget (bytes, or text such as "80GiB")? By the peak, not by what an
+        allocator would reserve.
+
+        The answer has, for each symbol that is not in `fixed`, the largest value for which the
+        guards hold and the peak is within the budget, the other ones being at their example:
+        `plan.fits("80GiB", seq=4096)["batch"]`. It is exact, also where the peak is not monotone.
 
         Raises:
             MasslessError: the budget cannot be read.
-            GuardError: `fixed` names a symbol that the plan does not have.
+            GuardError: `fixed` names a symbol that the plan does not have, or the guards hold for
+                no value of a free one.
         """
-        self.peak.subs(**fixed)
+        limit = budget_bytes(budget)
+        values = named_values("Plan.fits", fixed)
         answer = Fits()
-        answer.by = _budget(budget) - int(self.peak)
-        answer.ok = answer.by >= 0
+        answer.by = limit - peak if (peak := self._peak_at(values)) is not None else None
+        answer.ok = answer.by is not None and answer.by >= 0
+        for name in self.symbols:
+            if name not in values:
+                answer[name] = _C.largest_within(self._made.peak, values, name, limit)
         return answer
+
+    def _peak_at(self, values: dict[str, int]) -> int | None:
+        """None: the guards do not hold there."""
+        try:
+            return self._made.peak.at(values).value()
+        except GuardError:
+            if not self.symbols.keys() >= values.keys():
+                raise
+            return None
 
     def to_dict(self) -> dict:
         """The report as plain data (the schema of `massless plan --json`)."""
@@ -224,6 +235,10 @@ class Plan:
                 "event": asdict(self.peak_event) if self._events else None,
             },
             "kinds": {k: int(v) for k, v in self.kinds.items()},
+            "formulas": {k: str(v) for k, v in self.kinds.items()}
+            | {f"{k}_flops": str(v) for k, v in self.flops_by_phase.items()},
+            "symbols": self.symbols,
+            "guards": [guard.text for guard in self.guards],
             "kinds_at_peak": {k: int(v) for k, v in self.kinds_at_peak.items()},
             "flops": {k: int(v) for k, v in self.flops_by_phase.items()}
             | {"total": int(self.flops)},
@@ -253,16 +268,6 @@ class Plan:
         from massless._report import write_png
 
         write_png(self, path)
-
-
-def _budget(budget: int | str) -> int:
-    try:
-        return parse_bytes(budget)
-    except ValueError as error:
-        raise MasslessError(
-            f"[bad_argument] budget: {error}. Needed: an amount of memory. "
-            "What to do: correct the budget."
-        ) from None
 
 
 class _Kinds:
@@ -340,12 +345,31 @@ def _main_device(device: torch.device | None, found: Reach) -> torch.device:
         return device
     bytes_on: dict[str, int] = {}
     for t in found.tensors:
-        bytes_on[t.device.type] = bytes_on.get(t.device.type, 0) + t.numel() * t.element_size()
+        elements = hint(t.numel()) or 0
+        bytes_on[t.device.type] = bytes_on.get(t.device.type, 0) + elements * t.element_size()
     return torch.device(max(bytes_on, key=bytes_on.get) if bytes_on else "cpu")
 
 
 def _needs_graph(result: object) -> bool:
     return any(t.grad_fn is not None for t in reach(result).tensors)
+
+
+def _env_of(found: Reach) -> _C.ShapeEnv | None:
+    """The environment of symbolic sizes among what is reached."""
+    for t in found.tensors:
+        env = _C.shape_env_of(t)
+        if env is not None:
+            return env
+    return None
+
+
+def _symbolic(found: Reach, dynamic, fn, args, kwargs) -> tuple[_C.ShapeEnv | None, dict]:
+    """The environment, and sizes by id of the tensors that have symbols among them."""
+    env = _env_of(found)
+    if dynamic is None:
+        return env, {}
+    env = env or _C.ShapeEnv()
+    return env, _symbols.sizes_of(env, dynamic, fn, args, kwargs)
 
 
 def plan(
@@ -365,26 +389,27 @@ def plan(
     optimizer state and generators are as before, also after an exception.
 
     Args:
-        dynamic: not yet: sizes are concrete (docs/limits.md).
+        dynamic: which sizes of arguments are symbols, in which the answers are formulas:
+            `{argument index or name: {dim: name or Dim}}`, or "all". Fakes whose sizes are
+            symbols already need none.
         device: plan as if the tensors were there, e.g. "cuda"; their own devices if not given.
         budget: checked for being readable before the run; ask `Plan.fits` for the answer.
     """
-    if dynamic is not None:
-        raise TypeError("plan: dynamic sizes are not there yet (docs/limits.md)")
     if budget is not None:
-        _budget(budget)
+        budget_bytes(budget)
     kwargs = dict(kwargs or {})
     args = tuple(args)
     target = None if device is None else torch.device(device)
     found = reach(fn, args, kwargs)
+    env, sizes = _symbolic(found, dynamic, fn, args, kwargs)
     ledger = _C.Ledger()
     kinds = _Kinds(ledger, found)
     paths = _modules.paths_of(found.modules)
     started = time.perf_counter()
     with (
         generators_kept(),
-        fake_mode(device=target, _ledger=ledger),
-        Twins(found, args, kwargs, target) as twins,
+        fake_mode(device=target, shape_env=env, _ledger=ledger),
+        Twins(found, args, kwargs, target, sizes) as twins,
     ):
         kinds.at_start()
         with (
@@ -399,10 +424,11 @@ def plan(
             kinds.gradients()
             kinds.states()
             ends_with_graph = _needs_graph(result)
-        made = Plan(ledger, _main_device(target, found), ends_with_graph)
+        main = _main_device(target, found)
+        made = Plan(_C.make_plan(ledger, env, main, ends_with_graph), main)
         parameters = _parameters(found)
-        made.parameter_count = sum(p.numel() for p in parameters)
-        made.parameter_bytes = sum(p.numel() * p.element_size() for p in parameters)
+        made.parameter_count = sum(hint(p.numel()) for p in parameters)
+        made.parameter_bytes = sum(hint(p.numel()) * p.element_size() for p in parameters)
         del result, call_args, call_kwargs
     made.seconds = time.perf_counter() - started
     return made

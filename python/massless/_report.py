@@ -76,6 +76,24 @@ def group_rows(rows: Iterable[Any], n: int | None = None) -> list[Group]:
     return sorted(groups.values(), key=lambda g: -g.bytes)[:n]
 
 
+def formulas(plan: Any) -> list[tuple[str, str]]:
+    """What depends on the plan's symbols, as (label, text)."""
+    rows = [("peak", plan.peak)]
+    rows += [(kind_label(kind), plan.kinds[kind]) for kind in KINDS]
+    rows += [(f"FLOP {phase}", f) for phase, f in plan.flops_by_phase.items()]
+    return [(label, str(formula)) for label, formula in rows if formula.symbols]
+
+
+def largest_lines(plan: Any, largest: dict[str, int | None]) -> list[str]:
+    """`largest batch with seq 4096: 12`, for each symbol."""
+    lines = []
+    for name, value in largest.items():
+        others = ", ".join(f"{n} {v}" for n, v in plan.symbols.items() if n != name)
+        text = "any" if value is None else "none" if value == 0 else f"{value:,}"
+        lines.append(f"largest {name}{' with ' + others if others else ''}: {text}")
+    return lines
+
+
 def short_location(location: str) -> str:
     """`modeling_llama.py:88 in forward` of the same with folders."""
     path, colon, rest = location.partition(":")
@@ -239,7 +257,15 @@ code { font-size: .92em; }
 {% endfor %}{% if rest.count %}<tr><td class="n">{{ rest.bytes | bytes }}</td>
 <td class="n">{{ rest.count }}</td><td colspan="4">smaller ones</td></tr>{% endif %}
 </table>
-<h2>Work</h2>
+{% if plan.symbols %}<h2>For any {{ plan.symbols | join(" and ") }}</h2>
+<table>
+{% for label, formula in formulas %}<tr><td>{{ label }}</td>
+<td class="name">{{ formula }}</td></tr>
+{% endfor %}{% for guard in plan.guards %}<tr><td>where</td>
+<td class="name">{{ guard.text }}</td></tr>
+{% endfor %}</table>
+{% for line in largest %}<p>{{ line }}</p>
+{% endfor %}{% endif %}<h2>Work</h2>
 <p>{{ plan.flops_by_phase.forward | count }}FLOP forward,
 {{ plan.flops_by_phase.backward | count }}FLOP backward;
 {{ plan.parameter_count | count }} parameters;
@@ -257,7 +283,7 @@ def render_html(
 ) -> str:
     """The page: needs no other file and no network; every text in it is escaped.
 
-    `facts` are lines under the title, `budget` is `{"fits": bool, "text": str}`.
+    `facts` are lines under the title, `budget` is `{"fits": bool, "text": str, "largest": dict}`.
     """
     import jinja2
     from markupsafe import Markup
@@ -282,6 +308,8 @@ def render_html(
         reserved=str(plan.reserved()),
         picture=Markup(svg[svg.index("<svg") :]),
         kinds=KINDS,
+        formulas=formulas(plan),
+        largest=largest_lines(plan, budget["largest"]) if budget else [],
         colors=COLORS,
         rows=groups[:TOP],
         rest={"bytes": sum(g.bytes for g in rest), "count": sum(g.count for g in rest)},

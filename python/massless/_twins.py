@@ -95,9 +95,18 @@ class _Snapshot:
 class Twins:
     """Opens inside a fake mode; `args` and `kwargs` are what the function is to be called with."""
 
-    def __init__(self, found: Reach, args: tuple, kwargs: dict, device: torch.device | None):
+    def __init__(
+        self,
+        found: Reach,
+        args: tuple,
+        kwargs: dict,
+        device: torch.device | None,
+        sizes: dict[int, list] | None = None,
+    ):
+        """`sizes`: by id, of tensors that have symbols among their sizes."""
         self._found = found
         self._device = device
+        self._sizes = sizes or {}
         self._impersonations: list[_C.Impersonation] = []
         self._on_cpu = self._step_counters()
         self.args, self.kwargs = args, kwargs
@@ -118,7 +127,7 @@ class Twins:
     def _convert(self, converter: _C.FakeConverter, t: torch.Tensor) -> torch.Tensor:
         # Integers (masks, ids, step counts) keep their values: the plan is of this very call.
         device = None if id(t) in self._on_cpu else self._device
-        return converter.convert(t, device, with_values=True)
+        return converter.convert(t, device, with_values=True, sizes=self._sizes.get(id(t)))
 
     def __enter__(self) -> "Twins":
         self._snapshot = _Snapshot(self._found)

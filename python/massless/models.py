@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from massless import _C
 from massless._config_check import (
     LIMITS,
     InputError,
@@ -50,6 +51,7 @@ class Job:
     model: torch.nn.Module
     optimizer: torch.optim.Optimizer | None
     step: Callable[..., Any]
+    arguments: Callable[[Any, Any], tuple[Any, ...]]  # (batch, seq) -> what `step` takes
     args: tuple[Any, ...]
     task: str
     batch: int
@@ -59,6 +61,22 @@ class Job:
     device: str
     where: str
     inputs: dict[str, str]
+    symbols: dict[str, tuple[int, int, int]]  # name -> example, least, largest
+
+    @property
+    def point(self) -> dict[str, int]:
+        """What was asked for, by symbol."""
+        return {name: getattr(self, name) for name in self.symbols}
+
+    def symbolic_args(self) -> tuple[Any, ...]:
+        """`args` with batch and seq as symbols, of an environment of their own."""
+        env = _C.ShapeEnv()
+        sizes = {
+            name: env.symbol(name, hint, min=least, max=largest)
+            for name, (hint, least, largest) in self.symbols.items()
+        }
+        with fake_mode(device=self.where, shape_env=env):
+            return self.arguments(sizes["batch"], sizes.get("seq"))
 
     @property
     def parameter_count(self) -> int:
@@ -133,20 +151,23 @@ def job(
     seq = _sequence_length(config, seq, batch)
     if getattr(model, "main_input_name", "") == "pixel_values":
         seq = None
+    maker = _inputs_of_transformers if config is not None else _inputs_of_module
+    if task == "forward":
+        model.eval()
     with fake_mode(device=where):
-        maker = _inputs_of_transformers if config is not None else _inputs_of_module
-        inputs, loss = maker(model, batch, seq, task)
-        update = None
-        if task == "train":
-            update = _prepared_optimizer(model, optimizer)
-            step, args = _train_step, (model, update, loss, inputs)
-        else:
-            step, args = _forward_step, (model.eval(), inputs)
+        update = _prepared_optimizer(model, optimizer) if task == "train" else None
+
+        def arguments(batch: Any, seq: Any) -> tuple[Any, ...]:
+            inputs, loss = maker(model, batch, seq, task)
+            return (model, update, loss, inputs) if task == "train" else (model, inputs)
+
+        args = arguments(batch, seq)
     return Job(
         name=_name(model_text, model),
         model=model,
         optimizer=update,
-        step=step,
+        step=_train_step if task == "train" else _forward_step,
+        arguments=arguments,
         args=args,
         task=task,
         batch=batch,
@@ -155,7 +176,8 @@ def job(
         optimizer_name=optimizer if task == "train" else None,
         device=device,
         where=where,
-        inputs={k: _described(v) for k, v in inputs.items()},
+        inputs={k: _described(v) for k, v in args[-1].items()},
+        symbols=_symbols(config, batch, seq),
     )
 
 
@@ -186,6 +208,40 @@ def _sequence_length(config: Any, seq: int | None, batch: int) -> int | None:
     if seq is not None and batch * seq > MAX_TOKENS:
         raise InputError("--batch", f"{batch} x {seq} tokens; the limit is {MAX_TOKENS} of them")
     return seq
+
+
+def _symbols(config: Any, batch: int, seq: int | None) -> dict[str, tuple[int, int, int]]:
+    """Examples of our own for the sizes that become symbols: unlike each other and every number of
+    the config, so that no size is taken for another one, and like the asked ones where divided
+    by 64 (or 8), so that what is decided by alignment is decided as it would be there."""
+    numbers = set(_numbers(config.to_dict() if config is not None else {}))
+    positions = getattr(_text_config(config), "max_position_embeddings", None)
+    made = {"batch": (_example(batch, MAX_BATCH, numbers), 1, MAX_BATCH)}
+    if seq is not None:
+        largest = positions if isinstance(positions, int) and positions > 0 else MAX_TOKENS
+        example = _example(seq, largest, numbers | {made["batch"][0]})
+        made["seq"] = (example, 1, largest)
+    return made
+
+
+def _numbers(value: Any) -> Iterator[int]:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, int) and not isinstance(item, bool):
+            yield item
+        elif isinstance(item, dict):
+            stack += item.values()
+        elif isinstance(item, (list, tuple)):
+            stack += item
+
+
+def _example(asked: int, largest: int, taken: set[int]) -> int:
+    for step in (64, 8, 1):
+        for example in range(max(5, step + asked % step), min(largest, 8192) + 1, step):
+            if example not in taken and example != asked:
+                return example
+    return min(largest, 5)
 
 
 def _text_config(config: Any) -> Any:

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "dispatch/state.h"
+#include "fake/progression.h"
 #include "fake/tensor.h"
 
 namespace massless {
@@ -17,11 +18,6 @@ namespace {
 
 const c10::StorageImpl* storage_of(const at::Tensor& t) noexcept {
   return t.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-}
-
-bool values_wanted() noexcept {
-  const ModeState* mode = current_mode();
-  return mode == nullptr || mode->known_values;
 }
 
 c10::intrusive_ptr<c10::StorageImpl> real_bytes(std::int64_t nbytes) {
@@ -61,14 +57,19 @@ struct RealScope::State {
 RealScope::RealScope() : state_(std::make_unique<State>()) {}
 RealScope::~RealScope() = default;
 
+bool values_wanted() noexcept {
+  const ModeState* mode = current_mode();
+  return mode == nullptr || mode->known_values;
+}
+
 bool small_enough_to_know(const at::Tensor& t) {
-  if (t.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+  const auto nbytes = storage_of(t)->sym_nbytes().maybe_as_int();
+  if (t.unsafeGetTensorImpl()->has_symbolic_sizes_strides() || !nbytes) {
     return false;
   }
   const bool integer = c10::isIntegralType(t.scalar_type(), /*includeBool=*/true);
   const std::int64_t limit = integer ? kKnownIntegers : kKnownFloats;
-  return static_cast<std::int64_t>(storage_of(t)->nbytes()) <=
-         limit * static_cast<std::int64_t>(t.element_size());
+  return *nbytes <= limit * static_cast<std::int64_t>(t.element_size());
 }
 
 bool is_known(const at::Tensor& t) noexcept {
@@ -106,7 +107,7 @@ void set_known(const at::Tensor& fake, const at::Tensor& value) {
   if (token == nullptr) {
     return;
   }
-  token->known.reset();
+  token->forget();
   // Elements that share a place cannot each be given a value.
   if (!values_wanted() || !small_enough_to_know(fake) ||
       at::has_internal_overlap(fake) == at::MemOverlap::Yes) {
@@ -121,8 +122,15 @@ void set_known(const at::Tensor& fake, const at::Tensor& value) {
 }
 
 void set_known_fill(const at::Tensor& fake, const c10::Scalar& value) {
-  if (!values_wanted() || value.isSymbolic() || !small_enough_to_know(fake)) {
-    forget(fake);
+  forget(fake);
+  if (!values_wanted()) {
+    return;
+  }
+  if (fake.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && value.isIntegral(true)) {
+    set_progression(fake, value.toSymInt(), 0);
+    return;
+  }
+  if (value.isSymbolic() || !small_enough_to_know(fake)) {
     return;
   }
   const RealScope real;
@@ -134,11 +142,12 @@ void set_known_fill(const at::Tensor& fake, const c10::Scalar& value) {
 
 void forget(const at::Tensor& fake) noexcept {
   if (StorageToken* token = storage_token(storage_of(fake))) {
-    token->known.reset();
+    token->forget();
   }
 }
 
 void copy_known(const StorageToken& from, StorageToken& to) {
+  to.progression = from.progression;
   if (!from.known) {
     return;
   }

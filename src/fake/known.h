@@ -16,6 +16,7 @@ namespace massless {
 constexpr std::int64_t kKnownIntegers = 65536;
 constexpr std::int64_t kKnownFloats = 4096;
 bool small_enough_to_know(const at::Tensor& t);
+bool values_wanted() noexcept;  // by the mode
 
 // True when a fake's bytes are known; a real wrapped number counts as known, too.
 bool is_known(const at::Tensor& t) noexcept;

@@ -7,7 +7,9 @@
 #include <atomic>
 #include <utility>
 
+#include "dispatch/error.h"
 #include "dispatch/state.h"
+#include "dispatch/sym_node.h"
 
 namespace massless {
 namespace {
@@ -31,14 +33,54 @@ std::uint32_t Ledger::intern(std::string text) {
   return it->second;
 }
 
-void Ledger::push(EventKind kind, std::uint32_t storage, std::int64_t bytes) {
-  live_ += bytes;
+// Takes the environment's lock and ours, one after the other: never one inside the other.
+Ledger::Amount Ledger::amount_of(const c10::SymInt& number) {
+  if (const auto plain = number.maybe_as_int(); C10_LIKELY(plain.has_value())) {
+    return {*plain, nullptr};
+  }
+  const ExprNode* node = expr_node(number);
+  if (node == nullptr) {
+    raise(ErrorCode::foreign_symbol,
+          "the size " + number.toSymNode()->str() + " is a symbol of another library");
+  }
+  const auto hint = with_sym_errors([&] { return node->env()->hint(node->expr()); });
+  if (!hint) {
+    raise(ErrorCode::unbacked, "the plan met the number " + node->env()->print(node->expr()) +
+                                   ", which has no value for the example");
+  }
+  std::lock_guard lock(mutex_);
+  if (env_ != nullptr && env_ != node->env()) {
+    raise(ErrorCode::foreign_symbol, "the size " + node->env()->print(node->expr()) +
+                                         " of another ShapeEnv met the plan's sizes");
+  }
+  env_ = node->env();
+  return {*hint, node->expr()};
+}
+
+Ledger::Amount Ledger::difference(Amount now, Amount before) {
+  const std::int64_t bytes = now.bytes - before.bytes;
+  if (now.formula == nullptr && before.formula == nullptr) {
+    return {bytes, nullptr};
+  }
+  const auto env = this->env();
+  const auto as_expr = [&](const Amount& a) {
+    return a.formula != nullptr ? a.formula : env->integer(a.bytes);
+  };
+  sym::Expr change = with_sym_errors([&] {
+    return env->with_builder(
+        [&](const sym::Builder& build) { return build.sub(as_expr(now), as_expr(before)); });
+  });
+  return {bytes, change->is_constant() ? nullptr : change};
+}
+
+void Ledger::push(EventKind kind, std::uint32_t storage, Amount change) {
+  live_ += change.bytes;
   peak_ = std::max(peak_, live_);
   const std::uint32_t op = intern(std::string(current_operator()));
   if (kind == EventKind::birth) {
     storages_[storage].op = op;
   }
-  events_.push_back({kind, in_backward(), storage, bytes, live_, op});
+  events_.push_back({kind, in_backward(), storage, change.bytes, live_, op, change.formula});
 }
 
 // In the backward the user's line is that of backward(); the module is the one whose forward made
@@ -64,40 +106,70 @@ void Ledger::place(StorageRecord& record, Place where) {
   }
 }
 
-std::uint32_t Ledger::birth(std::int64_t bytes, c10::Device device) {
+std::uint32_t Ledger::birth(const c10::SymInt& bytes, c10::Device device) {
+  const Amount amount = amount_of(bytes);
   PlaceProvider provider = place_provider.load();
   Place where = provider == nullptr ? Place{} : provider();  // may take the GIL: before our lock
   std::lock_guard lock(mutex_);
   const auto id = static_cast<std::uint32_t>(storages_.size());
   StorageRecord record;
-  record.bytes = bytes;
+  record.bytes = amount.bytes;
+  record.formula = amount.formula;
   record.device = device;
   place(record, std::move(where));
   storages_.push_back(record);
-  push(EventKind::birth, id, bytes);
+  push(EventKind::birth, id, amount);
   return id;
 }
 
-void Ledger::resize(std::uint32_t storage, std::int64_t bytes) {
+void Ledger::resize(std::uint32_t storage, const c10::SymInt& bytes) {
+  const Amount now = amount_of(bytes);
+  Amount before{};
+  {
+    std::lock_guard lock(mutex_);
+    before = {storages_[storage].bytes, storages_[storage].formula};
+  }
+  const Amount change = difference(now, before);
   std::lock_guard lock(mutex_);
-  const std::int64_t change = bytes - storages_[storage].bytes;
-  storages_[storage].bytes = bytes;
+  storages_[storage].bytes = now.bytes;
+  storages_[storage].formula = now.formula;
   push(EventKind::growth, storage, change);
 }
 
+// The formula of a death is the negative of the storage's, which it need not have itself: a
+// destructor builds no expressions.
 void Ledger::death(std::uint32_t storage) {
   std::lock_guard lock(mutex_);
-  push(EventKind::death, storage, -storages_[storage].bytes);
+  const StorageRecord& record = storages_[storage];
+  push(EventKind::death, storage, {-record.bytes, record.formula});
 }
 
 void Ledger::mark(std::uint32_t value) {
   std::lock_guard lock(mutex_);
-  push(EventKind::mark, value, 0);
+  push(EventKind::mark, value, {0, nullptr});
 }
 
-void Ledger::count_flops(std::int64_t flops) {
+void Ledger::count_flops(const c10::SymInt& flops) {
+  const Amount amount = amount_of(flops);
   std::lock_guard lock(mutex_);
-  (in_backward() ? flops_.backward : flops_.forward) += flops;
+  FlopCount& count = in_backward() ? flops_.backward : flops_.forward;
+  count.total += amount.bytes;
+  if (amount.formula == nullptr) {
+    count.plain += amount.bytes;
+    return;
+  }
+  const auto same = std::find_if(count.symbolic.begin(), count.symbolic.end(),
+                                 [&](const auto& one) { return one.first == amount.formula; });
+  if (same != count.symbolic.end()) {
+    ++same->second;
+  } else {
+    count.symbolic.emplace_back(amount.formula, 1);
+  }
+}
+
+std::shared_ptr<guard::ShapeEnv> Ledger::env() const {
+  std::lock_guard lock(mutex_);
+  return env_;
 }
 
 Flops Ledger::flops() const {
@@ -150,9 +222,6 @@ std::vector<std::string> Ledger::names() const {
   return names_;
 }
 
-void count_flops(const c10::SymInt& flops) {
-  const auto plain = flops.maybe_as_int();
-  current_ledger()->count_flops(plain ? *plain : flops.guard_int(__FILE__, __LINE__));
-}
+void count_flops(const c10::SymInt& flops) { current_ledger()->count_flops(flops); }
 
 }  // namespace massless

@@ -6,10 +6,14 @@
 #include <c10/core/SymInt.h>
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include "guard/shape_env.h"
 
 namespace massless {
 
@@ -27,17 +31,21 @@ constexpr int kStorageKinds = 7;
 
 enum class EventKind : std::uint8_t { birth, growth, death, mark };
 
+// Numbers are those of the example; where they depend on symbols, the expression stands beside them
+// (of Ledger::env), else null. That of a death is of the bytes freed.
 struct LedgerEvent {
   EventKind kind;
-  bool in_backward;       // autograd's engine was evaluating a node
-  std::uint32_t storage;  // index into Ledger::storages(); of a mark: its user value
-  std::int64_t bytes;     // change of the live total (negative for a death)
-  std::int64_t live;      // live total after the event
-  std::uint32_t op;       // index into Ledger::names()
+  bool in_backward;             // autograd's engine was evaluating a node
+  std::uint32_t storage;        // index into Ledger::storages(); of a mark: its user value
+  std::int64_t bytes;           // change of the live total (negative for a death)
+  std::int64_t live;            // live total after the event
+  std::uint32_t op;             // index into Ledger::names()
+  sym::Expr formula = nullptr;  // of |bytes|, or of the growth
 };
 
 struct StorageRecord {
   std::int64_t bytes = 0;
+  sym::Expr formula = nullptr;  // of `bytes`
   StorageKind kind = StorageKind::temporary;
   c10::Device device{c10::DeviceType::CPU};
   std::uint32_t op = 0;        // the operator that made it
@@ -55,22 +63,31 @@ struct Place {
 using PlaceProvider = Place (*)();
 void set_place_provider(PlaceProvider provider) noexcept;
 
+// Counts of one phase: those without symbols, and how often each symbolic count was met.
+struct FlopCount {
+  std::int64_t plain = 0;
+  std::vector<std::pair<sym::Expr, std::int64_t>> symbolic;  // in the order they were met
+  std::int64_t total = 0;                                    // at the example
+};
 struct Flops {
-  std::int64_t forward = 0;
-  std::int64_t backward = 0;
+  FlopCount forward;
+  FlopCount backward;
 };
 
-// Thread-safe: autograd's device threads write to it too.
+// Thread-safe: autograd's device threads write to it too. The first symbolic number brings its
+// environment, and one of another environment is `foreign_symbol`; a size without an example
+// (unbacked) is an error, since a guessed number would be none.
 class Ledger {
  public:
   Ledger();
 
-  std::uint32_t birth(std::int64_t bytes, c10::Device device);
-  void resize(std::uint32_t storage, std::int64_t bytes);
+  std::uint32_t birth(const c10::SymInt& bytes, c10::Device device);
+  void resize(std::uint32_t storage, const c10::SymInt& bytes);
   void death(std::uint32_t storage);
   void mark(std::uint32_t value);  // a point in time of the caller's meaning
 
-  void count_flops(std::int64_t flops);
+  void count_flops(const c10::SymInt& flops);
+  std::shared_ptr<guard::ShapeEnv> env() const;  // null: nothing is symbolic
 
   void set_kind(std::uint32_t storage, StorageKind kind);
   void set_name(std::uint32_t storage, const std::string& name);
@@ -93,8 +110,14 @@ class Ledger {
     std::uint32_t location;
   };
 
+  struct Amount {
+    std::int64_t bytes;
+    sym::Expr formula;  // null: `bytes` is it
+  };
+  Amount amount_of(const c10::SymInt& number);
+  Amount difference(Amount now, Amount before);
   std::uint32_t intern(std::string text);
-  void push(EventKind kind, std::uint32_t storage, std::int64_t bytes);
+  void push(EventKind kind, std::uint32_t storage, Amount change);
   void place(StorageRecord& record, Place where);
 
   mutable std::mutex mutex_;
@@ -105,10 +128,11 @@ class Ledger {
   std::int64_t live_ = 0;
   std::int64_t peak_ = 0;
   Flops flops_;
+  std::shared_ptr<guard::ShapeEnv> env_;
   std::vector<ForwardPlace> forward_places_;  // by sequence number, of one thread
 };
 
-// Adds to the current ledger, which must be open; a symbolic count is taken at its hint.
+// Adds to the current ledger, which must be open.
 void count_flops(const c10::SymInt& flops);
 
 }  // namespace massless

@@ -13,24 +13,12 @@
 namespace massless {
 namespace {
 
-// The size the ledger counts; a symbolic size is counted by its hint.
-std::int64_t ledger_bytes(const c10::SymInt& nbytes) {
-  if (auto plain = nbytes.maybe_as_int()) {
-    return *plain;
-  }
-  return nbytes.toSymNode()->has_hint() ? nbytes.toSymNode()->guard_int(__FILE__, __LINE__) : 0;
-}
-
 void delete_token(void* context) {
   auto* token = static_cast<StorageToken*>(context);
   if (token->ledger) {
     token->ledger->death(token->id);
   }
   delete token;
-}
-
-c10::DataPtr data_of(std::unique_ptr<StorageToken> token) {
-  return {nullptr, token.release(), &delete_token, c10::Device(c10::DeviceType::Meta)};
 }
 
 // The allocator that fake storages carry. ATen's own resize of a meta storage never allocates; a
@@ -54,8 +42,17 @@ c10::Allocator* no_allocator() {
   return made;
 }
 
+// What a C++ caller that asks for the bytes is told. Only the code: a string of 15 characters at
+// most needs no allocation, and every storage holds one. The ladder and Python word it in full.
+constexpr const char* kAccessMessage = "[data_access]";
+
 struct FakeStorageImpl final : c10::StorageImpl, Pooled<FakeStorageImpl> {
-  using c10::StorageImpl::StorageImpl;
+  FakeStorageImpl(const c10::SymInt& nbytes, StorageToken* token)
+      : StorageImpl(use_byte_size_t(), nbytes,
+                    {nullptr, token, &delete_token, c10::Device(c10::DeviceType::Meta)},
+                    no_allocator(), true) {
+    release_data_and_set_meta_custom_data_ptr_error_msg_(kAccessMessage);
+  }
 };
 
 // Stands in a real storage's DataPtr, keeps the original one, and tells the ledger of the death.
@@ -70,10 +67,6 @@ void delete_watched(void* context) {
   watched->ledger->death(watched->id);
   delete watched;
 }
-
-// What a C++ caller that asks for the bytes is told. Only the code: a string of 15 characters at
-// most needs no allocation, and every storage holds one. The ladder and Python word it in full.
-constexpr const char* kAccessMessage = "[data_access]";
 
 // Autograd asks the device of every tensor for its guard, and where there is none the process may
 // end.
@@ -103,12 +96,9 @@ c10::Storage new_storage(const c10::SymInt& nbytes, c10::Device device) {
   auto token = std::make_unique<StorageToken>(device);
   if (C10_UNLIKELY(current_ledger() != nullptr)) {
     token->ledger = current_mode()->ledger;
-    token->id = token->ledger->birth(ledger_bytes(nbytes), device);
+    token->id = token->ledger->birth(nbytes, device);
   }
-  auto storage = c10::make_intrusive<FakeStorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), nbytes, data_of(std::move(token)), no_allocator(), true);
-  storage->release_data_and_set_meta_custom_data_ptr_error_msg_(kAccessMessage);
-  return c10::Storage(std::move(storage));
+  return c10::Storage(c10::make_intrusive<FakeStorageImpl>(nbytes, token.release()));
 }
 
 StorageToken* storage_token(const c10::StorageImpl* storage) noexcept {
@@ -121,19 +111,21 @@ StorageToken* storage_token(const c10::StorageImpl* storage) noexcept {
                                              : nullptr;
 }
 
+// Without a guard: where it is not known which is larger, the size is the larger of both.
 void grow_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes) {
-  if (TORCH_GUARD_OR_FALSE(nbytes.sym_le(storage->sym_nbytes()))) {
+  const c10::SymInt old = storage->sym_nbytes();
+  if (TORCH_STATICALLY_KNOWN_TRUE(nbytes.sym_le(old))) {
     return;
   }
-  resize_storage(storage, nbytes);
+  resize_storage(storage, old.max(nbytes));
 }
 
 void resize_storage(c10::StorageImpl* storage, const c10::SymInt& nbytes) {
   storage->set_nbytes(nbytes);
   if (StorageToken* token = storage_token(storage)) {
-    token->known.reset();
+    token->forget();
     if (token->ledger) {
-      token->ledger->resize(token->id, ledger_bytes(nbytes));
+      token->ledger->resize(token->id, nbytes);
     }
   }
 }

@@ -15,6 +15,7 @@
 namespace massless {
 
 class Ledger;
+struct Progression;
 
 // Hangs on the storage's DataPtr as its context, so it is shared by all views and dies with the
 // storage.
@@ -28,6 +29,12 @@ struct StorageToken final : Pooled<StorageToken> {
   bool pinned = false;           // made by pin_memory
   // The bytes, where they are known (fake/known.h); on the CPU whatever the fake device.
   c10::intrusive_ptr<c10::StorageImpl> known;
+  std::shared_ptr<const Progression> progression;  // what is known of a symbolic number of them
+
+  void forget() noexcept {
+    known.reset();
+    progression.reset();
+  }
 };
 
 // Raises unsupported_value unless `t` is strided and dense: sparse, nested and quantized tensors

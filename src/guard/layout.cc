@@ -20,7 +20,6 @@ Expr conjunction(const Builder& b, const std::vector<Expr>& all) {
 Expr disjunction(const Builder& b, const std::vector<Expr>& all) {
   return all.empty() ? b.boolean(false) : b.logical_or(all);
 }
-Expr both(const Builder& b, Expr x, Expr y) { return b.logical_and(std::array<Expr, 2>{x, y}); }
 Expr either(const Builder& b, Expr x, Expr y) { return b.logical_or(std::array<Expr, 2>{x, y}); }
 
 // In the order given, innermost first: each size is 1 or its stride is the product so far.
@@ -90,9 +89,7 @@ std::vector<std::size_t> channels_last_order(std::size_t rank) {
   return order;
 }
 
-}  // namespace
-
-Expr is_contiguous(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides) {
+Expr compute_contiguous(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides) {
   return env.with_builder([&](const Builder& b) {
     std::vector<std::size_t> order(sizes.size());
     std::iota(order.rbegin(), order.rend(), 0);
@@ -101,8 +98,8 @@ Expr is_contiguous(ShapeEnv& env, std::span<const Expr> sizes, std::span<const E
   });
 }
 
-Expr is_channels_last_contiguous(ShapeEnv& env, std::span<const Expr> sizes,
-                                 std::span<const Expr> strides) {
+Expr compute_channels_last_contiguous(ShapeEnv& env, std::span<const Expr> sizes,
+                                      std::span<const Expr> strides) {
   return env.with_builder([&](const Builder& b) {
     const std::size_t rank = sizes.size();
     return rank == 4 || rank == 5 ? chain(b, sizes, strides, channels_last_order(rank))
@@ -111,8 +108,8 @@ Expr is_channels_last_contiguous(ShapeEnv& env, std::span<const Expr> sizes,
 }
 
 // c10's is_channels_last_strides_2d_s4 and _3d_s5, line by line.
-Expr is_channels_last_strides(ShapeEnv& env, std::span<const Expr> sizes,
-                              std::span<const Expr> strides) {
+Expr compute_channels_last_strides(ShapeEnv& env, std::span<const Expr> sizes,
+                                   std::span<const Expr> strides) {
   return env.with_builder([&](const Builder& b) {
     const std::size_t rank = sizes.size();
     if (rank != 4 && rank != 5) {
@@ -136,8 +133,6 @@ Expr is_channels_last_strides(ShapeEnv& env, std::span<const Expr> sizes,
     return conjunction(b, all);
   });
 }
-
-namespace {
 
 // c10's order: by stride, sizes 0 and 1 last. Without a hint a size is taken to be large.
 std::vector<std::size_t> order_at_example(ShapeEnv& env, std::span<const Expr> sizes,
@@ -170,22 +165,20 @@ bool dense_at_example(ShapeEnv& env, std::span<const Expr> sizes, std::span<cons
   return true;
 }
 
-}  // namespace
-
 // True along one order is true. Not dense follows from an extent that is not the number of
 // elements:
 //   sum of (size - 1) * stride + 1 != product of sizes, no size 0.
 // Where neither tells at the example, every size and stride is compared with its own.
-Expr is_non_overlapping_and_dense(ShapeEnv& env, std::span<const Expr> sizes,
-                                  std::span<const Expr> strides) {
-  Expr contiguous = is_contiguous(env, sizes, strides);
+Expr compute_non_overlapping_and_dense(ShapeEnv& env, std::span<const Expr> sizes,
+                                       std::span<const Expr> strides) {
+  Expr contiguous = compute_contiguous(env, sizes, strides);
   if (contiguous->is_true()) {
     return contiguous;
   }
   const auto order = order_at_example(env, sizes, strides);
   return env.with_builder([&](const Builder& b) {
     Expr dense = chain(b, sizes, without_max(b, sizes, strides), order);
-    dense = both(b, dense, b.logical_not(some_size_is_zero(b, sizes)));
+    dense = either(b, dense, some_size_is_zero(b, sizes));  // without elements: contiguous
     if (dense->is_true() || env.hint(dense).value_or(0) != 0) {
       return dense;
     }
@@ -211,6 +204,57 @@ Expr is_non_overlapping_and_dense(ShapeEnv& env, std::span<const Expr> sizes,
     Expr elsewhere = disjunction(b, differs);
     return answer ? b.logical_not(elsewhere) : elsewhere;
   });
+}
+
+// Where no size is 0, max(1, size) is size, and of packed strides the last element's place + 1 is
+// the product of the sizes, which is right where one is 0 as well.
+Expr compute_elements(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides,
+                      Expr offset) {
+  return env.with_builder([&](const Builder& b) {
+    const std::vector<Expr> steps = without_max(b, sizes, strides);
+    std::vector<Expr> places{offset, b.integer(1)};
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      places.push_back(b.mul(b.sub(sizes[d], b.integer(1)), steps[d]));
+    }
+    Expr extent = b.sum(places);
+    Expr zero = some_size_is_zero(b, sizes);
+    if (zero->is_false() || extent == b.product(sizes)) {
+      return extent;
+    }
+    return b.ite(zero, b.integer(0), extent);
+  });
+}
+
+using Compute = Expr (*)(ShapeEnv&, std::span<const Expr>, std::span<const Expr>);
+
+Expr remembered(ShapeEnv& env, std::uint32_t question, Compute compute, std::span<const Expr> sizes,
+                std::span<const Expr> strides) {
+  return env.remembered(question, sizes, strides, [&] { return compute(env, sizes, strides); });
+}
+
+}  // namespace
+
+Expr is_contiguous(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides) {
+  return remembered(env, 0, &compute_contiguous, sizes, strides);
+}
+Expr is_channels_last_contiguous(ShapeEnv& env, std::span<const Expr> sizes,
+                                 std::span<const Expr> strides) {
+  return remembered(env, 1, &compute_channels_last_contiguous, sizes, strides);
+}
+Expr is_channels_last_strides(ShapeEnv& env, std::span<const Expr> sizes,
+                              std::span<const Expr> strides) {
+  return remembered(env, 2, &compute_channels_last_strides, sizes, strides);
+}
+Expr is_non_overlapping_and_dense(ShapeEnv& env, std::span<const Expr> sizes,
+                                  std::span<const Expr> strides) {
+  return remembered(env, 3, &compute_non_overlapping_and_dense, sizes, strides);
+}
+Expr storage_elements(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides,
+                      Expr offset) {
+  std::vector<Expr> steps(strides.begin(), strides.end());
+  steps.push_back(offset);
+  return env.remembered(4, sizes, steps,
+                        [&] { return compute_elements(env, sizes, strides, offset); });
 }
 
 }  // namespace massless::guard

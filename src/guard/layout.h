@@ -19,5 +19,8 @@ Expr is_channels_last_strides(ShapeEnv& env, std::span<const Expr> sizes,
 // Equals c10's answer at the example, and wherever the expression has the same value as there.
 Expr is_non_overlapping_and_dense(ShapeEnv& env, std::span<const Expr> sizes,
                                   std::span<const Expr> strides);
+// How many elements a storage needs for such a tensor: up to its last one; 0 where a size is 0.
+Expr storage_elements(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides,
+                      Expr offset);
 
 }  // namespace massless::guard

@@ -281,6 +281,20 @@ Truth ShapeEnv::prove(Expr condition) {
   return facts_.prove(condition);
 }
 
+Truth ShapeEnv::prove_given(Expr assumption, Expr condition) {
+  const std::lock_guard lock(mutex_);
+  const Truth known = facts_.prove(condition);
+  if (known != Truth::unknown) {
+    return known;
+  }
+  sym::Facts trial(context_);
+  for (Expr fact : facts_.assumed()) {
+    trial.assume(fact);
+  }
+  // Where it contradicts what is known there is no such point, and anything is true of it.
+  return trial.assume(assumption) == Truth::no ? Truth::yes : trial.prove(condition);
+}
+
 void ShapeEnv::raise_unbacked(Expr e) {
   throw SymError(ErrorCode::unbacked, "the value of " + sym::print(facts_.simplify(e), context_) +
                                           " was asked for, which depends on data");

@@ -78,6 +78,26 @@ class ShapeEnv {
     const std::lock_guard lock(mutex_);
     return f(build_);
   }
+  // make(), remembered under the question and the expressions it is about (make's answer must
+  // follow from them). Layouts are asked of every tensor, mostly of the same few.
+  template <class F>
+  Expr remembered(std::uint32_t question, std::span<const Expr> about, std::span<const Expr> more,
+                  F&& make) {
+    const std::lock_guard lock(mutex_);
+    std::vector<Expr> key(about.begin(), about.end());
+    key.insert(key.end(), more.begin(), more.end());
+    auto& answers = memo_[question];
+    if (const auto found = answers.find(key); found != answers.end()) {
+      return found->second;
+    }
+    Expr made = make();
+    constexpr std::size_t kMost = 1U << 14;
+    if (answers.size() == kMost) {
+      answers.clear();
+    }
+    answers.emplace(std::move(key), made);
+    return made;
+  }
   Expr integer(std::int64_t value);
   Expr real(std::int64_t bits);
   Expr parse(std::string_view text);
@@ -91,6 +111,8 @@ class ShapeEnv {
   bool assert_true(Expr condition);
   // What is known without asking the hints.
   Truth prove(Expr condition);
+  // The same where `assumption` holds as well, which is not remembered; slow.
+  Truth prove_given(Expr assumption, Expr condition);
   // Proved, or not known to be true: no guard (torch's guard_or_false).
   bool known(Expr condition) { return prove(condition) == Truth::yes; }
 
@@ -132,7 +154,18 @@ class ShapeEnv {
   [[noreturn]] void raise_unbacked(Expr e);
   std::vector<Expr> declared() const;
 
+  struct HashExprs {
+    std::size_t operator()(const std::vector<Expr>& all) const {
+      std::size_t h = all.size();
+      for (Expr e : all) {
+        h = (h ^ e->id) * 0x9E3779B97F4A7C15ULL;
+      }
+      return h;
+    }
+  };
+
   std::recursive_mutex mutex_;
+  std::unordered_map<std::uint32_t, std::unordered_map<std::vector<Expr>, Expr, HashExprs>> memo_;
   ShapeEnvOptions options_;
   sym::Context context_;
   sym::Builder build_{context_};

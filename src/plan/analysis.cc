@@ -37,22 +37,39 @@ std::vector<char> saved_for_backward(const std::vector<LedgerEvent>& events, std
   return saved;
 }
 
-void classify(const std::vector<char>& saved, std::vector<StorageRecord>& storages,
-              Analysis& result) {
+}  // namespace
+
+void classify(const std::vector<LedgerEvent>& events, std::vector<StorageRecord>& storages,
+              bool ends_with_graph) {
+  const auto saved = saved_for_backward(events, storages.size(), ends_with_graph);
   for (std::size_t i = 0; i < storages.size(); ++i) {
     if (saved[i] != 0 && storages[i].kind == StorageKind::temporary) {
       storages[i].kind = StorageKind::activation;
-      result.saved.push_back(static_cast<std::uint32_t>(i));
     }
   }
 }
 
-}  // namespace
+PlanKind plan_kind(StorageKind kind) noexcept {
+  switch (kind) {
+    case StorageKind::parameter:
+    case StorageKind::buffer:
+      return PlanKind::parameters;
+    case StorageKind::gradient:
+      return PlanKind::gradients;
+    case StorageKind::optimizer_state:
+      return PlanKind::optimizer_state;
+    case StorageKind::activation:
+    case StorageKind::input:
+      return PlanKind::activations;
+    case StorageKind::temporary:
+      break;
+  }
+  return PlanKind::temporaries;
+}
 
-Analysis analyse(const std::vector<LedgerEvent>& events, std::vector<StorageRecord>& storages,
-                 c10::DeviceType device, bool ends_with_graph) {
+Analysis analyse(const std::vector<LedgerEvent>& events, const std::vector<StorageRecord>& storages,
+                 c10::DeviceType device) {
   Analysis result;
-  classify(saved_for_backward(events, storages.size(), ends_with_graph), storages, result);
   KindBytes now{};
   std::int64_t live = 0;
   result.live.reserve(events.size());
@@ -60,7 +77,7 @@ Analysis analyse(const std::vector<LedgerEvent>& events, std::vector<StorageReco
   for (std::size_t i = 0; i < events.size(); ++i) {
     const LedgerEvent& event = events[i];
     if (counts(event, storages, device)) {
-      const auto kind = static_cast<std::size_t>(storages[event.storage].kind);
+      const auto kind = static_cast<std::size_t>(plan_kind(storages[event.storage].kind));
       live += event.bytes;
       now[kind] += event.bytes;
       result.maxima[kind] = std::max(result.maxima[kind], now[kind]);

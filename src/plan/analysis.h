@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +11,18 @@
 
 namespace massless {
 
-using KindBytes = std::array<std::int64_t, kStorageKinds>;
+// The report's kinds: buffers count with the parameters, inputs with the activations.
+enum class PlanKind : std::uint8_t {
+  parameters,
+  gradients,
+  optimizer_state,
+  activations,
+  temporaries
+};
+constexpr std::size_t kPlanKinds = 5;
+PlanKind plan_kind(StorageKind kind) noexcept;
+
+using KindBytes = std::array<std::int64_t, kPlanKinds>;
 
 struct Analysis {
   std::int64_t peak = 0;
@@ -19,7 +31,6 @@ struct Analysis {
   KindBytes maxima{};                        // the most that each kind ever held
   std::vector<std::int64_t> live;            // bytes held after each event
   std::vector<std::uint32_t> alive_at_peak;  // storages, largest first
-  std::vector<std::uint32_t> saved;          // storages that backward began with (activations)
 };
 
 // Does the event change the bytes held on this type of device?
@@ -28,11 +39,14 @@ inline bool counts(const LedgerEvent& event, const std::vector<StorageRecord>& s
   return event.kind != EventKind::mark && storages[event.storage].device.type() == device;
 }
 
-// Looks at the storages of one type of device. Those whose kind is still `temporary` become
-// `activation` where they were alive when a backward began (or at the end, if `ends_with_graph`:
-// the graph still holds them).
-Analysis analyse(const std::vector<LedgerEvent>& events, std::vector<StorageRecord>& storages,
-                 c10::DeviceType device, bool ends_with_graph);
+// Storages whose kind is still `temporary` become `activation` where they were alive when a
+// backward began (or at the end, if `ends_with_graph`: the graph still holds them).
+void classify(const std::vector<LedgerEvent>& events, std::vector<StorageRecord>& storages,
+              bool ends_with_graph);
+
+// Looks at the storages of one type of device, by their kinds.
+Analysis analyse(const std::vector<LedgerEvent>& events, const std::vector<StorageRecord>& storages,
+                 c10::DeviceType device);
 
 // Bytes of the segments that torch's CUDA caching allocator would have asked of the driver by the
 // end of these events: 512-byte rounding, 2 MiB segments for blocks up to 1 MiB, 20 MiB ones below

@@ -6,6 +6,7 @@
 
 #include "dispatch/error.h"
 #include "fake/known.h"
+#include "fake/progression.h"
 #include "fake/rule.h"
 
 namespace massless {
@@ -16,6 +17,9 @@ namespace {
 at::Tensor value_of(const at::Tensor& t) { return is_fake(t) ? known_value(t) : t; }
 
 at::Scalar local_scalar_rule(const at::Tensor& self) {
+  if (const auto number = progression_item(self)) {
+    return self.scalar_type() == c10::kBool ? at::Scalar(*number != 0) : at::Scalar(*number);
+  }
   const at::Tensor value = value_of(self);
   if (!value.defined()) {
     raise(ErrorCode::data_dependent, "the number in a fake tensor of dtype " +

@@ -11,6 +11,7 @@
 
 #include <cmath>
 
+#include "fake/progression.h"
 #include "fake/rule.h"
 #include "rules/factory.h"
 #include "rules/iterator.h"
@@ -83,7 +84,11 @@ at::Tensor arange_step(const Scalar& start, const Scalar& end, const Scalar& ste
   check_dtype("arange_cpu", type, dtypes::real, spec.device);
   spec.sizes.push_back(arange_length(start, end, step, type));
   spec.strides.emplace_back(1);
-  return with_value(fresh(spec), [&] { return at::arange(start, end, step, type); });
+  at::Tensor made = with_value(fresh(spec), [&] { return at::arange(start, end, step, type); });
+  if (is_fake(made) && start.isIntegral(false) && step.isIntegral(false)) {
+    set_progression(made, start.toSymInt(), step.toSymInt());
+  }
+  return made;
 }
 
 at::Tensor arange_start(const Scalar& start, const Scalar& end, OptDtype dtype, OptLayout layout,

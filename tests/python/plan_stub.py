@@ -25,6 +25,7 @@ class StubPlan:
         self.kinds_at_peak = dict(self.kinds)
         self.flops_by_phase = {"forward": Formula(12_000_000), "backward": Formula(24_000_000)}
         self.flops = Formula(36_000_000)
+        self.symbols, self.guards = {}, []
         self.parameter_count = 4096
         self.seconds = 0.25
         self.timeline = [
@@ -42,6 +43,10 @@ class StubPlan:
         return Event(
             time, live * KB, change, operator, "model.layers.1.mlp", LINE, storage, kind, "forward"
         )
+
+    def at(self, **values):
+        self.symbols = values
+        return self
 
     def at_peak(self, n=20):
         rows = [

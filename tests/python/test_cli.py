@@ -285,8 +285,8 @@ def test_json(stubbed, jobs, tmp_path):
     assert result.exit_code == 1
     printed = json.loads(result.stdout)
     named = {"parameters", "peak", "kinds", "flops", "fits", "seconds"}
-    assert named | {"budget", "reserved", "point", "how"} <= set(printed)
-    assert printed["how"] == "concrete" and printed["peak"]["bytes"] == 15 * 1024
+    assert named | {"budget", "reserved", "point", "mode"} <= set(printed)
+    assert printed["mode"] == "substitution" and printed["peak"]["bytes"] == 15 * 1024
     assert printed["budget"]["fits"] is False and printed["budget"]["by"] == -5 * 1024
     assert printed["point"]["batch"] == 1 and printed["point"]["optimizer"] == "adamw"
     target = tmp_path / "plan.json"
@@ -316,7 +316,47 @@ def test_options_reach_the_step(stubbed, jobs):
     run("plan", "any", "--batch", "3", "--device", "cuda:sm_90", "--dtype", "bf16")
     (_step, args, options), = stubbed  # fmt: skip
     assert options["device"] == "cuda" and callable(options["_progress"])
-    assert tuple(args[-1]["0"].shape) == (3, 64)
+    assert str(args[-1]["0"].shape[0]) == "batch" and args[-1]["0"].shape[1] == 64
+
+
+@pytest.mark.parametrize("task", ["forward", "train"])
+def test_real_plan_is_a_formula(folder, task):
+    config = folder(LLAMA)
+    asked = ("--task", task, "--batch", 3, "--seq", 24, "--device", "cpu", "--budget", "1MiB")
+    printed = json.loads(run("plan", config, *asked, "--json", "-").stdout)
+    assert printed["mode"] == "substitution", printed
+    assert printed["symbols"] == {"batch": 3, "seq": 24}
+
+    def peak(batch, seq):
+        job = models.job(str(config), task=task, batch=batch, seq=seq, device="cpu")
+        return massless.plan(job.step, job.args, device="cpu").peak
+
+    assert printed["peak"]["bytes"] == peak(3, 24)
+    assert "batch*seq" in printed["peak"]["formula"]
+    assert "seq**2" in printed["formulas"]["forward_flops"]
+    batch, seq = printed["fits"]["batch"], printed["fits"]["seq"]
+    assert peak(batch, 24) <= 2**20 < peak(batch + 1, 24)
+    assert seq == LLAMA["max_position_embeddings"] or peak(3, seq) <= 2**20 < peak(3, seq + 1)
+
+
+def test_formulas_are_shown(folder, tmp_path):
+    page = tmp_path / "a.html"
+    result = run("plan", folder(LLAMA), "--batch", 3, "--seq", 24, "--device", "cpu", "--budget",
+                 "1GiB", "--report", page)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    for text in (result.stdout, page.read_text()):
+        assert "batch*seq" in text and "largest batch with seq 24: " in text
+
+
+def test_a_way_of_its_own_is_run():
+    """The formulas are of the other way of the model: the asked point has a run of its own."""
+    asked = ("plan", "user_models:SmallBatches", "--task", "forward", "--device", "cpu")
+    printed = json.loads(run(*asked, "--batch", "4", "--json", "-").stdout)
+    assert printed["mode"] == "concrete" and "batch" in printed["why"]
+    assert printed["peak"]["bytes"] == 4 * (16 * 16 + 16 + 16 * 64 + 64) + 4 * (16 + 16) * 4
+    printed = json.loads(run(*asked, "--batch", "40", "--json", "-").stdout)
+    assert printed["mode"] == "substitution"
+    assert printed["peak"]["bytes"] == 4 * (16 * 16 + 16 + 16 * 64 + 64) + 40 * (16 + 64) * 4
 
 
 def test_real_plan_of_a_callable(tmp_path):

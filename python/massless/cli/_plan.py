@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,9 +82,9 @@ def plan(
                 device=device,
             )  # fmt: skip
             meanwhile.phase("planning")
-            made = massless.plan(job.step, job.args, device=job.where, _progress=meanwhile.count)
+            made, mode = _planned(job, meanwhile)
         answer = None if limit is None else _answer(made, limit)
-        text = json.dumps(_as_dict(job, made, answer), indent=2) + "\n"
+        text = json.dumps(_as_dict(job, made, mode, answer), indent=2) + "\n"
         page = _page(report, job, made, answer)
         if json_path == "-":
             click.echo(text, nl=False)
@@ -93,6 +94,25 @@ def plan(
             if file is not None:
                 file.commit(content)
     return FITS_NOT if answer is not None and not answer["fits"] else 0
+
+
+def _planned(job: models.Job, meanwhile: Meanwhile) -> tuple[massless.Plan, dict[str, str]]:
+    """The plan at the asked point and how it was come by: put into the formulas of a run on
+    symbols, or a run of its own where the model decides by its sizes otherwise there."""
+    started = time.perf_counter()
+    try:
+        symbolic = massless.plan(
+            job.step, job.symbolic_args(), device=job.where, _progress=meanwhile.count
+        )
+        made = symbolic.at(**job.point)
+        made.seconds = time.perf_counter() - started
+        return made, {"mode": "substitution"}
+    except Exception as e:  # also what the model's own code makes of sizes that are no numbers
+        reason = f"{type(e).__name__}: {e}"
+    meanwhile.phase("planning at the asked sizes")
+    made = massless.plan(job.step, job.args, device=job.where, _progress=meanwhile.count)
+    made.seconds = time.perf_counter() - started
+    return made, {"mode": "concrete", "why": reason}
 
 
 @contextlib.contextmanager
@@ -148,12 +168,16 @@ def _answer(made: Any, limit: int) -> dict[str, Any]:
         "fits": fits.ok,
         "by": fits.by,
         "reserved_fits": reserved <= limit,
+        "largest": dict(fits),
         "text": text,
     }
 
 
-def _as_dict(job: models.Job, made: Any, answer: dict[str, Any] | None) -> dict[str, Any]:
-    """The schema of api.md; `point` is what was asked, `how` whether formulas or a run answered."""
+def _as_dict(
+    job: models.Job, made: Any, mode: dict[str, str], answer: dict[str, Any] | None
+) -> dict[str, Any]:
+    """The schema of api.md. `point` is what was asked; `mode` says how it was answered: by
+    "substitution" into formulas, or by a "concrete" run, and `why`."""
     point = {
         "model": job.name,
         "task": job.task,
@@ -164,8 +188,8 @@ def _as_dict(job: models.Job, made: Any, answer: dict[str, Any] | None) -> dict[
         "device": job.device,
         "inputs": job.inputs,
     }
-    fits = dict(made.fits(answer["bytes"])) if answer is not None else {}
-    return made.to_dict() | {"point": point, "how": "concrete", "fits": fits, "budget": answer}
+    fits = answer["largest"] if answer is not None else {}
+    return made.to_dict() | {"point": point, "fits": fits, "budget": answer} | mode
 
 
 def _page(report: str | None, job: models.Job, made: Any, answer: dict | None) -> str | bytes:

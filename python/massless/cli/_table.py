@@ -33,11 +33,16 @@ def print_plan(console: Console, job: Job, plan: Any, top: int, budget: dict | N
     console.print()
     for label, text in _lines(plan):
         console.print(Text.assemble((f"{label:<12}", "bold"), text), soft_wrap=True)
+    if plan.symbols:
+        console.print()
+        console.print(_formulas(plan), soft_wrap=True)
     if top:
         console.print()
         console.print(_alive(plan, top))
     if budget is not None:
         console.print()
+        for line in _report.largest_lines(plan, budget["largest"]):
+            console.print(Text(line), soft_wrap=True)
         style = "bold green" if budget["fits"] else "bold red"
         console.print(Text(budget["text"], style=style), soft_wrap=True)
 
@@ -75,6 +80,19 @@ def _lines(plan: Any) -> list[tuple[str, str]]:
         ("planned in", f"{plan.seconds:.1f} s" if plan.seconds >= 1 else f"{plan.seconds:.2f} s")
     )
     return rows
+
+
+def _formulas(plan: Any) -> Text:
+    """Peak, kinds and work as functions of the sizes, a line each."""
+    lines = [("in bytes, for any " + " and ".join(plan.symbols) + "\n", "bold")]
+    for label, formula in _report.formulas(plan):
+        lines.append((f"{label:<18}", "bold"))
+        lines.append((f"{formula}\n", ""))
+    for guard in plan.guards:
+        lines.append((f"where {guard.text}\n", "dim"))
+    text = Text.assemble(*lines)
+    text.rstrip()
+    return text
 
 
 def _alive(plan: Any, top: int) -> Table:
