@@ -24,7 +24,7 @@ enum class Form : std::uint8_t { leaf, prefix, infix, call };
 //
 // X(op, text, form, precedence, arity (-1: two or more), operands, result)
 // `kept`: the operator stays in the normal form; others are rewritten by their builders.
-#define MASSLESS_SYM_OPS(X)                                               \
+#define MASSLESS_SYM_EXACT_OPS(X)                                         \
   /* leaves and the polynomial normal form */                             \
   X(constant, "", leaf, 100, 0, integer, integer)                         \
   X(symbol, "", leaf, 100, 0, integer, integer)                           \
@@ -53,43 +53,49 @@ enum class Form : std::uint8_t { leaf, prefix, infix, call };
   X(ge, ">=", infix, 50, 2, integer, boolean)                             \
   X(logical_not, "not", prefix, 40, 1, boolean, boolean)                  \
   X(logical_and, "and", infix, 30, -1, boolean, boolean)                  \
-  X(logical_or, "or", infix, 20, -1, boolean, boolean)                    \
-  /* reals: evaluated as Python would, in this order of operations */     \
-  X(to_real, "float", call, 100, 1, integer, real)                        \
-  X(truediv, "truediv", call, 100, 2, integer, real)                      \
-  X(real_add, "fadd", call, 100, 2, real, real)                           \
-  X(real_sub, "fsub", call, 100, 2, real, real)                           \
-  X(real_mul, "fmul", call, 100, 2, real, real)                           \
-  X(real_div, "fdiv", call, 100, 2, real, real)                           \
-  X(real_pow, "fpow", call, 100, 2, real, real)                           \
-  X(real_floordiv, "ffloordiv", call, 100, 2, real, real)                 \
-  X(real_mod, "fmod", call, 100, 2, real, real)                           \
-  X(real_min, "fmin", call, 100, 2, real, real)                           \
-  X(real_max, "fmax", call, 100, 2, real, real)                           \
-  X(real_neg, "fneg", call, 100, 1, real, real)                           \
-  X(real_abs, "fabs", call, 100, 1, real, real)                           \
-  X(real_ite, "fite", call, 100, 3, real, real)                           \
-  X(sqrt, "sqrt", call, 100, 1, real, real)                               \
-  X(exp, "exp", call, 100, 1, real, real)                                 \
-  X(log, "log", call, 100, 1, real, real)                                 \
-  X(log2, "log2", call, 100, 1, real, real)                               \
-  X(sin, "sin", call, 100, 1, real, real)                                 \
-  X(cos, "cos", call, 100, 1, real, real)                                 \
-  X(tan, "tan", call, 100, 1, real, real)                                 \
-  X(asin, "asin", call, 100, 1, real, real)                               \
-  X(acos, "acos", call, 100, 1, real, real)                               \
-  X(atan, "atan", call, 100, 1, real, real)                               \
-  X(sinh, "sinh", call, 100, 1, real, real)                               \
-  X(cosh, "cosh", call, 100, 1, real, real)                               \
-  X(tanh, "tanh", call, 100, 1, real, real)                               \
-  X(floor, "floor", call, 100, 1, real, integer)                          \
-  X(ceil, "ceil", call, 100, 1, real, integer)                            \
-  X(trunc, "trunc", call, 100, 1, real, integer)                          \
-  X(round, "round", call, 100, 1, real, integer)                          \
-  X(real_round, "fround", call, 100, 2, real, real)                       \
-  X(real_eq, "feq", call, 100, 2, real, boolean)                          \
-  X(real_lt, "flt", call, 100, 2, real, boolean)                          \
+  X(logical_or, "or", infix, 20, -1, boolean, boolean)
+
+// Evaluated as Python would, in this order of operations.
+#define MASSLESS_SYM_REAL_OPS(X)                          \
+  X(to_real, "float", call, 100, 1, integer, real)        \
+  X(truediv, "truediv", call, 100, 2, integer, real)      \
+  X(real_add, "fadd", call, 100, 2, real, real)           \
+  X(real_sub, "fsub", call, 100, 2, real, real)           \
+  X(real_mul, "fmul", call, 100, 2, real, real)           \
+  X(real_div, "fdiv", call, 100, 2, real, real)           \
+  X(real_pow, "fpow", call, 100, 2, real, real)           \
+  X(real_floordiv, "ffloordiv", call, 100, 2, real, real) \
+  X(real_mod, "fmod", call, 100, 2, real, real)           \
+  X(real_min, "fmin", call, 100, 2, real, real)           \
+  X(real_max, "fmax", call, 100, 2, real, real)           \
+  X(real_neg, "fneg", call, 100, 1, real, real)           \
+  X(real_abs, "fabs", call, 100, 1, real, real)           \
+  X(real_ite, "fite", call, 100, 3, real, real)           \
+  X(sqrt, "sqrt", call, 100, 1, real, real)               \
+  X(exp, "exp", call, 100, 1, real, real)                 \
+  X(log, "log", call, 100, 1, real, real)                 \
+  X(log2, "log2", call, 100, 1, real, real)               \
+  X(sin, "sin", call, 100, 1, real, real)                 \
+  X(cos, "cos", call, 100, 1, real, real)                 \
+  X(tan, "tan", call, 100, 1, real, real)                 \
+  X(asin, "asin", call, 100, 1, real, real)               \
+  X(acos, "acos", call, 100, 1, real, real)               \
+  X(atan, "atan", call, 100, 1, real, real)               \
+  X(sinh, "sinh", call, 100, 1, real, real)               \
+  X(cosh, "cosh", call, 100, 1, real, real)               \
+  X(tanh, "tanh", call, 100, 1, real, real)               \
+  X(floor, "floor", call, 100, 1, real, integer)          \
+  X(ceil, "ceil", call, 100, 1, real, integer)            \
+  X(trunc, "trunc", call, 100, 1, real, integer)          \
+  X(round, "round", call, 100, 1, real, integer)          \
+  X(real_round, "fround", call, 100, 2, real, real)       \
+  X(real_eq, "feq", call, 100, 2, real, boolean)          \
+  X(real_lt, "flt", call, 100, 2, real, boolean)          \
   X(real_le, "fle", call, 100, 2, real, boolean)
+
+#define MASSLESS_SYM_OPS(X) \
+  MASSLESS_SYM_EXACT_OPS(X) \
+  MASSLESS_SYM_REAL_OPS(X)
 
 enum class Op : std::uint8_t {
 #define MASSLESS_SYM_OP(op, text, form, precedence, arity, operands, result) op,
