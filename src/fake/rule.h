@@ -8,7 +8,7 @@
 //       rule<"add_.Tensor", inplace<add_spec>>(m);
 //       rule<"add.out", out<add_spec>>(m);
 //     }
-// `functional` makes fresh fakes of the spec (a tuple or a vector of specs: several);
+// `functional` makes fresh fakes of the spec (TensorSpecs or a vector of specs: several);
 // `inplace` checks the spec against self; `out` resizes the last argument to the spec.
 // Views and other special operators register a kernel function of the operator's own C++ type.
 // A third template argument counts floating-point operations where a ledger is open
@@ -57,9 +57,9 @@ inline std::vector<at::Tensor> realize(const std::vector<TensorSpec>& specs) {
   }
   return made;
 }
-template <class... Specs>
-auto realize(const std::tuple<Specs...>& specs) {
-  return std::apply([](const auto&... spec) { return std::make_tuple(realize(spec)...); }, specs);
+template <std::size_t n>
+auto realize(const TensorSpecs<n>& specs) {
+  return std::apply([](const auto&... spec) { return std::make_tuple(make_fake(spec)...); }, specs);
 }
 
 template <auto spec, class Sig = decltype(spec)>

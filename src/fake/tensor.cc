@@ -123,6 +123,28 @@ struct FakeTensorImpl final : c10::TensorImpl, Pooled<FakeTensorImpl> {
       device_ = claimed_device(*other);
     }
   }
+  // Of a new tensor with the strides that contiguous_strides gives.
+  void set_contiguous(c10::IntArrayRef sizes, c10::IntArrayRef strides, std::int64_t numel) {
+    sizes_and_strides_.set_sizes(sizes);
+    sizes_and_strides_.set_strides(strides);
+    numel_ = numel;
+    if (sizes.size() > 3) {  // the flags of a new tensor are right for fewer dimensions
+      refresh_contiguous();
+    }
+  }
+  // As set_sizes_and_strides, which checks what is known of a new tensor. A negative stride means
+  // something else there.
+  void set_plain(c10::IntArrayRef sizes, c10::IntArrayRef strides, std::int64_t offset) {
+    if (C10_UNLIKELY(std::any_of(strides.begin(), strides.end(), [](auto n) { return n < 0; }))) {
+      set_sizes_and_strides(sizes, strides, offset);
+      return;
+    }
+    sizes_and_strides_.set_sizes(sizes);
+    sizes_and_strides_.set_strides(strides);
+    storage_offset_ = offset;
+    refresh_numel();
+    refresh_contiguous();
+  }
   // c10 would ask for the layout with decisions, which leave guards; the conditions are known
   // without (guard/layout.h), and are decided where somebody asks.
   void assume_layout() {
@@ -203,10 +225,22 @@ c10::DispatchKeySet keys_of(c10::Device device) {
              : keys;
 }
 
-c10::intrusive_ptr<FakeTensorImpl> new_impl(c10::Storage storage, c10::ScalarType dtype,
+c10::intrusive_ptr<FakeTensorImpl> new_impl(c10::Storage&& storage, c10::ScalarType dtype,
                                             c10::Device device) {
   return c10::make_intrusive<FakeTensorImpl>(std::move(storage), keys_of(device),
                                              c10::scalarTypeToTypeMeta(dtype), device);
+}
+
+// Of a new tensor.
+void place(FakeTensorImpl& impl, c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
+           const c10::SymInt& offset) {
+  const auto plain_sizes = c10::asIntArrayRefSlowOpt(sizes);
+  const auto plain_strides = c10::asIntArrayRefSlowOpt(strides);
+  if (C10_LIKELY(plain_sizes && plain_strides && !offset.is_heap_allocated())) {
+    impl.set_plain(*plain_sizes, *plain_strides, offset.as_int_unchecked());
+  } else {
+    set_symbolic_sizes(&impl, sizes, strides, offset);
+  }
 }
 
 void set_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
@@ -244,6 +278,29 @@ std::int64_t plain_nbytes(c10::IntArrayRef sizes, c10::IntArrayRef strides, std:
   return nbytes;
 }
 
+// The number of elements where the geometry is plain and the strides are those that
+// contiguous_strides gives.
+std::optional<std::int64_t> contiguous_numel(c10::SymIntArrayRef sizes,
+                                             c10::SymIntArrayRef strides) {
+  if (sizes.size() != strides.size()) {
+    return std::nullopt;
+  }
+  std::int64_t numel = 1;
+  bool empty = false;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i].is_heap_allocated() || strides[i].is_heap_allocated()) {
+      return std::nullopt;
+    }
+    const std::int64_t size = sizes[i].as_int_unchecked();
+    if (size < 0 || strides[i].as_int_unchecked() != numel ||
+        c10::mul_overflows(numel, std::max<std::int64_t>(size, 1), &numel)) {
+      return std::nullopt;
+    }
+    empty = empty || size == 0;
+  }
+  return empty ? 0 : numel;
+}
+
 // A meta tensor without key or token of ours.
 at::Tensor plain_meta(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
                       const c10::SymInt& offset, c10::ScalarType dtype, const c10::SymInt& nbytes) {
@@ -278,20 +335,20 @@ c10::Device claimed_device(const at::Tensor& t) {
 }
 
 SymDimVector contiguous_strides(c10::SymIntArrayRef sizes) {
-  SymDimVector strides(sizes.size());
-  if (const auto plain = c10::asIntArrayRefSlowOpt(sizes)) {
-    std::int64_t step = 1;
-    for (std::size_t i = sizes.size(); i-- > 0;) {
-      strides[i] = step;
-      TORCH_CHECK(!c10::mul_overflows(step, std::max<std::int64_t>((*plain)[i], 1), &step),
-                  "Stride calculation overflowed with sizes=", *plain);
-    }
-    return strides;
+  SymDimVector strides;
+  strides.resize(sizes.size());
+  std::int64_t step = 1;
+  std::size_t i = sizes.size();
+  for (; i > 0 && !sizes[i - 1].is_heap_allocated(); --i) {
+    strides[i - 1].unsafe_set_data(step);  // it was 0, and no positive number is kept as a node
+    const std::int64_t size = std::max<std::int64_t>(sizes[i - 1].as_int_unchecked(), 1);
+    const bool overflows = c10::mul_overflows(step, size, &step);
+    TORCH_CHECK(i == 1 || !overflows, "Stride calculation overflowed with sizes=", sizes);
   }
-  c10::SymInt step = 1;
-  for (std::size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = step;
-    step = step * sizes[i].max(1);
+  c10::SymInt outer = step;  // from the innermost symbol on
+  for (; i > 0; --i) {
+    strides[i - 1] = outer;
+    outer = outer * sizes[i - 1].max(1);
   }
   return strides;
 }
@@ -316,6 +373,11 @@ SymDimVector strides_of_format(c10::SymIntArrayRef sizes, c10::MemoryFormat form
   }
   place(0);
   return strides;
+}
+
+TensorSpec contiguous_spec_of(SymDimVector&& sizes, c10::ScalarType dtype, c10::Device device) {
+  SymDimVector strides = contiguous_strides(sizes);
+  return {std::move(sizes), std::move(strides), dtype, device};
 }
 
 TensorSpec contiguous_spec(c10::SymIntArrayRef sizes, c10::ScalarType dtype, c10::Device device) {
@@ -345,7 +407,7 @@ at::Tensor make_fake_over(c10::Storage storage, c10::SymIntArrayRef sizes,
                           c10::SymIntArrayRef strides, const c10::SymInt& offset,
                           c10::ScalarType dtype, c10::Device device) {
   auto impl = new_impl(std::move(storage), dtype, device);
-  set_sizes(impl.get(), sizes, strides, offset);
+  place(*impl, sizes, strides, offset);
   return at::Tensor(std::move(impl));
 }
 
@@ -355,16 +417,17 @@ at::Tensor make_fake(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, c10
     return plain_meta(sizes, strides, 0, dtype,
                       storage_nbytes(sizes, strides, 0, c10::elementSize(dtype)));
   }
-  const auto plain_sizes = c10::asIntArrayRefSlowOpt(sizes);
-  const auto plain_strides = c10::asIntArrayRefSlowOpt(strides);
-  if (C10_LIKELY(plain_sizes && plain_strides)) {
-    const auto itemsize = static_cast<std::int64_t>(c10::elementSize(dtype));
-    const auto nbytes = plain_nbytes(*plain_sizes, *plain_strides, 0, itemsize);
-    auto impl = new_impl(new_storage(nbytes, device), dtype, device);
-    impl->set_sizes_and_strides(*plain_sizes, *plain_strides);
+  const std::size_t itemsize = c10::elementSize(dtype);
+  const auto numel = contiguous_numel(sizes, strides);
+  std::int64_t plain_bytes = 0;
+  if (C10_LIKELY(numel &&
+                 !c10::mul_overflows(*numel, static_cast<std::int64_t>(itemsize), &plain_bytes))) {
+    auto impl = new_impl(new_storage(plain_bytes, device), dtype, device);
+    impl->set_contiguous(c10::asIntArrayRefUnchecked(sizes), c10::asIntArrayRefUnchecked(strides),
+                         *numel);
     return at::Tensor(std::move(impl));
   }
-  const auto nbytes = storage_nbytes(sizes, strides, 0, c10::elementSize(dtype));
+  const auto nbytes = storage_nbytes(sizes, strides, 0, itemsize);
   return make_fake_over(new_storage(nbytes, device), sizes, strides, 0, dtype, device);
 }
 
@@ -418,7 +481,7 @@ at::Tensor view_of(const at::Tensor& base, c10::SymIntArrayRef sizes, c10::SymIn
     auto impl = c10::make_intrusive<FakeTensorImpl>(
         c10::Storage(base.storage()), base.key_set(),
         dtype ? c10::scalarTypeToTypeMeta(*dtype) : base.dtype(), claimed_device(base));
-    set_sizes(impl.get(), sizes, strides, offset);
+    place(*impl, sizes, strides, offset);
     return at::Tensor(std::move(impl));
   }
   // A view of a normal tensor is a normal tensor in inference mode, too.

@@ -10,6 +10,8 @@
 #include <c10/core/SymIntArrayRef.h>
 #include <c10/util/SmallVector.h>
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 
@@ -24,6 +26,10 @@ struct TensorSpec {
   c10::ScalarType dtype;
   c10::Device device;
 };
+
+// What a rule of several outputs answers.
+template <std::size_t n>
+using TensorSpecs = std::array<TensorSpec, n>;
 
 inline bool is_fake(const at::Tensor& t) noexcept {
   return t.defined() && t.unsafeGetTensorImpl()->is_fake();
@@ -45,6 +51,7 @@ SymDimVector contiguous_strides(c10::SymIntArrayRef sizes);
 // The same for a memory format (contiguous, channels_last, channels_last_3d).
 SymDimVector strides_of_format(c10::SymIntArrayRef sizes, c10::MemoryFormat format);
 TensorSpec contiguous_spec(c10::SymIntArrayRef sizes, c10::ScalarType dtype, c10::Device device);
+TensorSpec contiguous_spec_of(SymDimVector&& sizes, c10::ScalarType dtype, c10::Device device);
 
 // Bytes that a storage needs for this geometry; 0 when a size is 0. Overflow is an error.
 c10::SymInt storage_nbytes(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,

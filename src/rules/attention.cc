@@ -80,10 +80,9 @@ void check_cpu_mask(const Tensor& query, const Tensor& key, const Tensor& mask) 
   check_expand(mask, {query.sym_size(0), query.sym_size(1), query.sym_size(2), key.sym_size(2)});
 }
 
-std::tuple<TensorSpec, TensorSpec> cpu_flash_spec(const Tensor& query, const Tensor& key,
-                                                  const Tensor& value, double dropout, bool,
-                                                  const OptionalTensor& mask,
-                                                  std::optional<double>) {
+TensorSpecs<2> cpu_flash_spec(const Tensor& query, const Tensor& key, const Tensor& value,
+                              double dropout, bool, const OptionalTensor& mask,
+                              std::optional<double>) {
   TORCH_CHECK(c10::isFloatingType(query.scalar_type()), kCpuFlash,
               "Expected data type in FP32, FP64, BF16, FP16, but got ", query.scalar_type(),
               " instead.");
@@ -106,10 +105,10 @@ std::tuple<TensorSpec, TensorSpec> cpu_flash_spec(const Tensor& query, const Ten
 }
 
 // Gradients lie sequence-major, whatever the order of the inputs.
-std::tuple<TensorSpec, TensorSpec, TensorSpec> cpu_flash_backward_spec(
-    const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
-    const Tensor& out, const Tensor& logsumexp, double, bool, const OptionalTensor& mask,
-    std::optional<double>) {
+TensorSpecs<3> cpu_flash_backward_spec(const Tensor& grad, const Tensor& query, const Tensor& key,
+                                       const Tensor& value, const Tensor& out,
+                                       const Tensor& logsumexp, double, bool,
+                                       const OptionalTensor& mask, std::optional<double>) {
   check_four(query, key, value);
   same_device({grad, query, key, value, out, logsumexp, or_undefined(mask)});
   return {sequence_major_like(query), sequence_major_like(key), sequence_major_like(value)};
@@ -158,10 +157,11 @@ FlashResult cuda_flash(const Tensor& query, const Tensor& key, const Tensor& val
           make_fake(debug_mask_spec(query, key, return_debug_mask))};
 }
 
-std::tuple<TensorSpec, TensorSpec, TensorSpec> cuda_flash_backward_spec(
-    const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
-    const Tensor& out, const Tensor& logsumexp, const Tensor&, const Tensor&, SymInt, SymInt,
-    double, bool, const Tensor&, const Tensor&, std::optional<double>) {
+TensorSpecs<3> cuda_flash_backward_spec(const Tensor& grad, const Tensor& query, const Tensor& key,
+                                        const Tensor& value, const Tensor& out,
+                                        const Tensor& logsumexp, const Tensor&, const Tensor&,
+                                        SymInt, SymInt, double, bool, const Tensor&, const Tensor&,
+                                        std::optional<double>) {
   check_four(query, key, value);
   same_device({grad, query, key, value, out, logsumexp});
   return {empty_like_spec(query), empty_like_spec(key), empty_like_spec(value)};
@@ -260,10 +260,11 @@ FlashResult cudnn(const Tensor& query, const Tensor& key, const Tensor& value,
           Tensor()};
 }
 
-std::tuple<TensorSpec, TensorSpec, TensorSpec> cudnn_backward_spec(
-    const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
-    const Tensor& out, const Tensor& logsumexp, const Tensor&, const Tensor&, const Tensor& bias,
-    const Tensor&, const Tensor&, SymInt, SymInt, double, bool, std::optional<double>) {
+TensorSpecs<3> cudnn_backward_spec(const Tensor& grad, const Tensor& query, const Tensor& key,
+                                   const Tensor& value, const Tensor& out, const Tensor& logsumexp,
+                                   const Tensor&, const Tensor&, const Tensor& bias, const Tensor&,
+                                   const Tensor&, SymInt, SymInt, double, bool,
+                                   std::optional<double>) {
   check_four(query, key, value);
   same_device({grad, query, key, value, out, logsumexp, bias});
   return {empty_like_spec(query), empty_like_spec(key), empty_like_spec(value)};

@@ -325,9 +325,8 @@ TensorSpec pool_output(SymDimVector sizes, const Tensor& input, c10::ScalarType 
   return {std::move(sizes), std::move(strides), dtype, input.device()};
 }
 
-std::tuple<TensorSpec, TensorSpec> max_pool_spec(const Tensor& self, at::IntArrayRef kernel,
-                                                 at::IntArrayRef stride, at::IntArrayRef padding,
-                                                 at::IntArrayRef dilation, bool ceil) {
+TensorSpecs<2> max_pool_spec(const Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
+                             at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil) {
   const Window w = read_window("max_pool2d", kernel, stride, padding, dilation, ceil);
   const SymDimVector sizes = pooled_sizes(w, self);
   check_dtype("max_pool2d", self.scalar_type(), dtypes::real, self.device());

@@ -278,15 +278,13 @@ std::optional<TensorSpec> plain_geometry(Operands tensors, c10::ScalarType dtype
     }
     widest = t->dim() > widest->dim() ? t : widest;
   }
-  const auto sizes = widest->sym_sizes();
-  SymDimVector shape(sizes.begin(), sizes.end());
+  at::DimVector shape(widest->sizes());
   for (const at::Tensor* t : tensors) {
-    if (t->dim() != 0 && !t->sym_sizes().equals(shape)) {
-      shape = at::infer_size_symdimvector(shape, t->sym_sizes());
+    if (t->dim() != 0 && t->sizes() != shape) {
+      shape = at::infer_size_dimvector(shape, t->sizes());
     }
   }
-  SymDimVector strides = concrete_strides(shape);
-  return TensorSpec{std::move(shape), std::move(strides), dtype, device};
+  return contiguous_spec(c10::fromIntArrayRefKnownNonNegative(shape), dtype, device);
 }
 
 TensorSpec general_geometry(Operands tensors, bool with_number, c10::ScalarType compute,

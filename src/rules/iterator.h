@@ -139,17 +139,6 @@ inline bool all_plain(Operands tensors) {
   return true;
 }
 
-// contiguous_strides of sizes that are known to be plain integers, without SymInt's arithmetic.
-inline SymDimVector concrete_strides(c10::SymIntArrayRef sizes) {
-  SymDimVector strides(sizes.size());
-  std::int64_t step = 1;
-  for (std::size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= std::max<std::int64_t>(sizes[i].as_int_unchecked(), 1);
-  }
-  return strides;
-}
-
 // The result of iterating over `tensors` in the dtype `compute`; its own dtype is `result`.
 // `with_number`: a wrapped number is an operand, too. On the CPU an operand of another dtype is
 // iterated as its converted copy, whose strides may differ.
@@ -157,8 +146,7 @@ inline TensorSpec iterate(Operands tensors, bool with_number, c10::ScalarType co
                           c10::ScalarType result) {
   const c10::Device device = operands_device(tensors);
   if (C10_LIKELY(all_plain(tensors) && !(with_number && tensors[0]->dim() > 0))) {
-    const auto sizes = tensors[0]->sym_sizes();
-    return {SymDimVector(sizes.begin(), sizes.end()), concrete_strides(sizes), result, device};
+    return contiguous_spec(tensors[0]->sym_sizes(), result, device);
   }
   if (auto spec = detail::plain_geometry(tensors, result, device)) {
     return std::move(*spec);

@@ -28,7 +28,7 @@ SymDimVector column_major(c10::SymIntArrayRef sizes) {
   return strides;
 }
 
-std::tuple<TensorSpec, TensorSpec> geqrf_spec(const Tensor& self) {
+TensorSpecs<2> geqrf_spec(const Tensor& self) {
   TORCH_CHECK(self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
   const c10::ScalarType dtype = self.scalar_type();
   TORCH_CHECK(dtype == c10::kFloat || dtype == c10::kDouble || dtype == c10::kComplexFloat ||

@@ -216,7 +216,7 @@ SymDimVector column_major(c10::SymIntArrayRef sizes) {
   return strides;
 }
 
-std::tuple<TensorSpec, TensorSpec> qr_spec(const Tensor& A, c10::string_view mode) {
+TensorSpecs<2> qr_spec(const Tensor& A, c10::string_view mode) {
   TORCH_CHECK(A.dim() >= 2, "linalg.qr: The input tensor A must have at least 2 dimensions.");
   TORCH_CHECK(c10::isFloatingType(A.scalar_type()) || c10::isComplexType(A.scalar_type()),
               "linalg.qr: Expected a floating point or complex tensor as input. Got ",

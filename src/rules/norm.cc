@@ -106,10 +106,8 @@ SymDimVector statistic_sizes(const Tensor& input, std::size_t outer) {
   return made;
 }
 
-std::tuple<TensorSpec, TensorSpec, TensorSpec> layer_norm_spec(const Tensor& input,
-                                                               c10::SymIntArrayRef shape,
-                                                               const OptionalTensor& weight,
-                                                               const OptionalTensor& bias, double) {
+TensorSpecs<3> layer_norm_spec(const Tensor& input, c10::SymIntArrayRef shape,
+                               const OptionalTensor& weight, const OptionalTensor& bias, double) {
   const Tensor& w = or_undefined(weight);
   const Tensor& b = or_undefined(bias);
   const std::size_t outer = check_layer_norm(input, shape, w, b);
@@ -121,8 +119,10 @@ std::tuple<TensorSpec, TensorSpec, TensorSpec> layer_norm_spec(const Tensor& inp
                 " but found ", statistic);
     statistic = accumulation_type(input);
   }
-  const TensorSpec stats = contiguous_spec(statistic_sizes(input, outer), statistic, device);
-  return {contiguous_like_spec(input), stats, stats};
+  const auto stats = [&] {
+    return contiguous_spec_of(statistic_sizes(input, outer), statistic, device);
+  };
+  return {contiguous_like_spec(input), stats(), stats()};
 }
 
 Three layer_norm_backward(const Tensor& grad, const Tensor& input, c10::SymIntArrayRef shape,
@@ -139,9 +139,8 @@ Three layer_norm_backward(const Tensor& grad, const Tensor& input, c10::SymIntAr
 // RMS norm's fused kernel (CUDA): rstd has the accumulation type.
 SymDimVector symbolic(at::IntArrayRef sizes) { return {sizes.begin(), sizes.end()}; }
 
-std::tuple<TensorSpec, TensorSpec> rms_norm_spec(const Tensor& input, at::IntArrayRef shape,
-                                                 const OptionalTensor& weight,
-                                                 std::optional<double>) {
+TensorSpecs<2> rms_norm_spec(const Tensor& input, at::IntArrayRef shape,
+                             const OptionalTensor& weight, std::optional<double>) {
   const Tensor& w = or_undefined(weight);
   const std::size_t outer = check_layer_norm(input, symbolic(shape), w, {});
   const c10::Device device = same_device({input, w});
@@ -177,11 +176,9 @@ void check_channels(const char* name, const Tensor& parameter, const Tensor& inp
               " and input of shape ", input.sym_sizes());
 }
 
-std::tuple<TensorSpec, TensorSpec, TensorSpec> group_norm_spec(const Tensor& input,
-                                                               const OptionalTensor& weight,
-                                                               const OptionalTensor& bias,
-                                                               c10::SymInt N, c10::SymInt C,
-                                                               c10::SymInt, int64_t group, double) {
+TensorSpecs<3> group_norm_spec(const Tensor& input, const OptionalTensor& weight,
+                               const OptionalTensor& bias, c10::SymInt N, c10::SymInt C,
+                               c10::SymInt, int64_t group, double) {
   TORCH_CHECK(group > 0, "Expected num groups to be greater than 0, got ", group);
   TORCH_CHECK(C % group == 0,
               "Expected number of channels in input to be divisible by num_groups, but got input "
@@ -254,9 +251,9 @@ void write_running(const Tensor& running, const char* name) {
   }
 }
 
-std::tuple<TensorSpec, TensorSpec, TensorSpec> batch_norm_any(
-    const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-    const Tensor& running_var, bool training) {
+TensorSpecs<3> batch_norm_any(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                              const Tensor& running_mean, const Tensor& running_var,
+                              bool training) {
   const BatchNorm call = check_batch_norm(input, {weight, bias, running_mean, running_var});
   TORCH_CHECK(training || (running_mean.defined() && running_var.defined()),
               "Expected running_mean and running_var to be defined when training=False");
@@ -274,12 +271,9 @@ std::tuple<TensorSpec, TensorSpec, TensorSpec> batch_norm_any(
   return {batch_norm_output(input), saved, saved};
 }
 
-std::tuple<TensorSpec, TensorSpec, TensorSpec> batch_norm_spec(const Tensor& input,
-                                                               const OptionalTensor& weight,
-                                                               const OptionalTensor& bias,
-                                                               const OptionalTensor& running_mean,
-                                                               const OptionalTensor& running_var,
-                                                               bool training, double, double) {
+TensorSpecs<3> batch_norm_spec(const Tensor& input, const OptionalTensor& weight,
+                               const OptionalTensor& bias, const OptionalTensor& running_mean,
+                               const OptionalTensor& running_var, bool training, double, double) {
   return batch_norm_any(input, or_undefined(weight), or_undefined(bias), or_undefined(running_mean),
                         or_undefined(running_var), training);
 }
@@ -291,9 +285,8 @@ Three batch_norm_legit(const Tensor& input, const OptionalTensor& weight,
                                         running_mean, running_var, training));
 }
 
-std::tuple<TensorSpec, TensorSpec, TensorSpec> batch_norm_no_stats_spec(
-    const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, bool training,
-    double, double) {
+TensorSpecs<3> batch_norm_no_stats_spec(const Tensor& input, const OptionalTensor& weight,
+                                        const OptionalTensor& bias, bool training, double, double) {
   return batch_norm_any(input, or_undefined(weight), or_undefined(bias), {}, {}, training);
 }
 
@@ -309,8 +302,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_with_update(
 using ThreeOut = std::tuple<Tensor&, Tensor&, Tensor&>;
 
 // In evaluation the CPU leaves the saved statistics as they are given.
-ThreeOut batch_norm_into(const std::tuple<TensorSpec, TensorSpec, TensorSpec>& specs, bool training,
-                         Tensor& out, Tensor& save_mean, Tensor& save_invstd) {
+ThreeOut batch_norm_into(const TensorSpecs<3>& specs, bool training, Tensor& out, Tensor& save_mean,
+                         Tensor& save_invstd) {
   const auto& [result, mean, invstd] = specs;
   write_out_strict(out, result);
   if (training || result.device.is_cuda()) {
@@ -347,10 +340,8 @@ ThreeOut batch_norm_no_stats_out(const Tensor& input, const OptionalTensor& weig
       out, save_mean, save_invstd);
 }
 
-std::tuple<TensorSpec, TensorSpec> batch_norm_update_stats_spec(const Tensor& input,
-                                                                const OptionalTensor& running_mean,
-                                                                const OptionalTensor& running_var,
-                                                                double) {
+TensorSpecs<2> batch_norm_update_stats_spec(const Tensor& input, const OptionalTensor& running_mean,
+                                            const OptionalTensor& running_var, double) {
   const BatchNorm call =
       check_batch_norm(input, {or_undefined(running_mean), or_undefined(running_var)});
   write_running(or_undefined(running_mean), "running_mean");

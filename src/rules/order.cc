@@ -12,7 +12,7 @@ namespace {
 
 using at::Tensor;
 using OptDtype = std::optional<c10::ScalarType>;
-using Pair = std::tuple<TensorSpec, TensorSpec>;
+using Pair = TensorSpecs<2>;
 
 Pair with_indices(TensorSpec values) {
   TensorSpec indices = values;

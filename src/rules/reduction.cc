@@ -174,18 +174,16 @@ Tensor& extreme_all_out(const Tensor& self, Tensor& out) {
   return out;
 }
 
-using Pair = std::tuple<TensorSpec, TensorSpec>;
+using Pair = TensorSpecs<2>;
 
 Pair with_indices(TensorSpec values) {
   TensorSpec indices = values;
   indices.dtype = c10::kLong;
   return {std::move(values), std::move(indices)};
 }
-template <class First, class Second>
-std::tuple<Tensor&, Tensor&> write_pair(const std::tuple<First, Second>& specs, Tensor& first,
-                                        Tensor& second) {
-  write_plain(first, std::get<0>(specs));
-  write_plain(second, std::get<1>(specs));
+std::tuple<Tensor&, Tensor&> write_pair(const Pair& specs, Tensor& first, Tensor& second) {
+  write_plain(first, specs[0]);
+  write_plain(second, specs[1]);
   return {first, second};
 }
 

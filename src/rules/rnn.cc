@@ -109,11 +109,8 @@ Seven layer_backward(const Tensor& input, const Tensor& weight1, const Tensor& w
 
 // ---- the fused cell that CUDA takes without cuDNN ----
 
-std::tuple<TensorSpec, TensorSpec, TensorSpec> cell_spec(const Tensor& input_gates,
-                                                         const Tensor& hidden_gates,
-                                                         const Tensor& cx,
-                                                         const OptionalTensor& input_bias,
-                                                         const OptionalTensor& hidden_bias) {
+TensorSpecs<3> cell_spec(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
+                         const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
   TORCH_CHECK(input_gates.dim() == 2 && input_gates.sym_sizes().equals(hidden_gates.sym_sizes()),
               "_thnn_fused_lstm_cell: expected gates of one size, but got ",
               input_gates.sym_sizes(), " and ", hidden_gates.sym_sizes());

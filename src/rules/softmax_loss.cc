@@ -111,9 +111,8 @@ void check_class_weight(const Tensor& input, const Tensor& weight, std::string_v
               what, weight.defined() ? weight.sym_sizes() : c10::SymIntArrayRef());
 }
 
-std::tuple<TensorSpec, TensorSpec> nll_spec(const Tensor& input, const Tensor& target,
-                                            const OptionalTensor& weight, int64_t reduction,
-                                            c10::SymInt) {
+TensorSpecs<2> nll_spec(const Tensor& input, const Tensor& target, const OptionalTensor& weight,
+                        int64_t reduction, c10::SymInt) {
   check_nll(input, target);
   const Tensor& w = or_undefined(weight);
   check_class_weight(input, w,
@@ -168,9 +167,8 @@ void check_nll2d(const Tensor& input, const Tensor& target, const Tensor& weight
               "size mismatch (got input: ", input.sym_sizes(), " , target: ", target.sym_sizes());
 }
 
-std::tuple<TensorSpec, TensorSpec> nll2d_spec(const Tensor& input, const Tensor& target,
-                                              const OptionalTensor& weight, int64_t reduction,
-                                              c10::SymInt) {
+TensorSpecs<2> nll2d_spec(const Tensor& input, const Tensor& target, const OptionalTensor& weight,
+                          int64_t reduction, c10::SymInt) {
   const Tensor& w = or_undefined(weight);
   check_nll2d(input, target, w);
   const c10::Device device = same_device({input, target, w});
@@ -317,8 +315,7 @@ Tensor binary_cross_entropy_backward(const Tensor& grad, const Tensor& self, con
 // ---- dropout ----
 
 // The mask has the input's layout; eager asks bernoulli_ for 1 - p.
-std::tuple<TensorSpec, TensorSpec> dropout_spec(const Tensor& input, double p,
-                                                std::optional<bool> train) {
+TensorSpecs<2> dropout_spec(const Tensor& input, double p, std::optional<bool> train) {
   const bool drops = train.value_or(true);
   TORCH_CHECK(!drops || (p >= 0 && p <= 1),
               "bernoulli_ expects p to be in [0, 1], but got p=", 1 - p);

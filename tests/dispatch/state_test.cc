@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -193,6 +195,23 @@ TEST(OpScope, CountsOfAllThreadsAddUp) {
   const OpReport* report = find_report(reports, "test::shared");
   ASSERT_NE(report, nullptr);
   EXPECT_EQ(report->calls[static_cast<int>(Rung::rule)], 400U);
+}
+
+TEST(OpScope, TimesOfARuleStandForThoseThatWereNotTaken) {
+  reset_op_counts();
+  constexpr int calls = 64 + 160;
+  constexpr auto least = std::chrono::microseconds(20);
+  for (int n = 0; n < calls; ++n) {
+    const OpScope scope(fallback_stat("test::slow"), Rung::rule);
+    const auto end = std::chrono::steady_clock::now() + least;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  }
+  const auto reports = explain_ops();
+  const OpReport* report = find_report(reports, "test::slow");
+  ASSERT_NE(report, nullptr);
+  EXPECT_EQ(report->calls[static_cast<int>(Rung::rule)], static_cast<std::uint64_t>(calls));
+  EXPECT_GE(report->seconds, 0.9 * calls * std::chrono::duration<double>(least).count());
 }
 
 TEST(Rungs, HaveNames) {

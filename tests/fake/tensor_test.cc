@@ -1,11 +1,15 @@
 #include "fake/tensor.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "dispatch/state.h"
 #include "fake/help.h"
@@ -49,9 +53,66 @@ TEST(Geometry, StridesOfFormats) {
   EXPECT_THROW(strides_of_format(sizes, c10::MemoryFormat::ChannelsLast3d), c10::Error);
 }
 
+// c10 keeps the answers with the tensor; fakes of plain strides are given them without a question.
+TEST(Geometry, LayoutFlagsAreThoseOfARealTensor) {
+  const std::vector<std::vector<std::int64_t>> all = {{},
+                                                      {0},
+                                                      {5},
+                                                      {2, 3},
+                                                      {2, 0, 3},
+                                                      {1, 1, 1},
+                                                      {4, 1, 2},
+                                                      {2, 3, 4, 5},
+                                                      {2, 1, 4, 5},
+                                                      {2, 3, 1, 1},
+                                                      {0, 3, 4, 5},
+                                                      {2, 3, 4, 5, 6},
+                                                      {1, 1, 1, 1, 1},
+                                                      {2, 1, 3, 1, 2},
+                                                      {2, 3, 1, 2, 1, 2}};
+  for (const auto& sizes : all) {
+    const at::Tensor real = at::empty(sizes);
+    const at::Tensor fake =
+        make_fake(contiguous_spec(c10::fromIntArrayRefSlow(sizes), c10::kFloat, c10::kCPU));
+    EXPECT_EQ(fake.strides(), real.strides());
+    EXPECT_EQ(fake.numel(), real.numel());
+    EXPECT_EQ(fake.is_non_overlapping_and_dense(), real.is_non_overlapping_and_dense());
+    EXPECT_EQ(fake.suggest_memory_format(), real.suggest_memory_format());
+    for (const auto format : {c10::MemoryFormat::Contiguous, c10::MemoryFormat::ChannelsLast,
+                              c10::MemoryFormat::ChannelsLast3d}) {
+      EXPECT_EQ(fake.is_contiguous(format), real.is_contiguous(format)) << real.sizes() << format;
+    }
+    for (const auto type : {c10::MemoryFormat::ChannelsLast, c10::MemoryFormat::ChannelsLast3d}) {
+      EXPECT_EQ(fake.unsafeGetTensorImpl()->is_strides_like(type),
+                real.unsafeGetTensorImpl()->is_strides_like(type))
+          << real.sizes() << type;
+    }
+  }
+}
+
+TEST(Geometry, WhatLiesOutsideOfTheOutermostSizeMayOverflow) {
+  constexpr std::int64_t huge = std::int64_t{1} << 40;
+  EXPECT_EQ(contiguous_strides({huge, huge, 0}), (SymDimVector{huge, 1, 1}));
+  EXPECT_THROW(contiguous_strides({1, huge, huge}), c10::Error);
+}
+
 TEST(Geometry, AnOverflowIsAnError) {
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max() / 2;
   EXPECT_THROW(make_fake({huge, huge}, {huge, 1}, c10::kFloat, c10::kCPU), c10::Error);
+}
+
+TEST(ViewOf, IsAnInferenceTensorExactlyIfItsBaseIs) {
+  const at::Tensor normal = fake_of({2, 3});
+  at::Tensor made_inside;
+  const auto view = [](const at::Tensor& t) { return view_of(t, {3, 2}, {2, 1}, 0); };
+  {
+    const c10::InferenceMode inference;
+    made_inside = fake_of({2, 3});
+    EXPECT_FALSE(view(normal).is_inference());
+    EXPECT_TRUE(view(made_inside).is_inference());
+  }
+  EXPECT_FALSE(view(normal).is_inference());
+  EXPECT_TRUE(view(made_inside).is_inference());
 }
 
 TEST(Geometry, NormalizedDevices) {
