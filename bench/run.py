@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 from rich.table import Table
+from sym_replay import figures as sym_figures
 from torch._subclasses import FakeTensorMode
 from torch.nn import functional as F
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
@@ -220,6 +221,7 @@ def main() -> int:
     if shutil.which("ninja") is None:
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     rows = rules_from_cpp() + rules_from_python() + [llama_forward(), growth_405b()]
+    rows += [Row(*figure) for figure in sym_figures()]
     if "--no-build" not in sys.argv:
         rows.append(clean_build())
     table = Table(title=f"massless bench, torch {torch.__version__}, {os.cpu_count()} cores")

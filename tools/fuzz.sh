@@ -10,6 +10,6 @@ if ! command -v clang++-14 > /dev/null || ! ls /usr/lib/llvm-14/lib/clang/*/lib/
 fi
 mkdir -p build/fuzz/corpus
 clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-  -Isrc src/base/*.cc src/sym/*.cc tests/fuzz/parse_fuzz.cc -o build/fuzz/parse_fuzz
+  -Isrc -Itests src/base/*.cc src/sym/*.cc tests/fuzz/parse_fuzz.cc -o build/fuzz/parse_fuzz
 build/fuzz/parse_fuzz -max_total_time="${1:-60}" -max_len=400 -timeout=10 -artifact_prefix=build/fuzz/ \
   build/fuzz/corpus tests/fuzz/corpus/parse

@@ -25,6 +25,7 @@ namespace py = pybind11;
 
 void bind_sym_access(py::module_& m);
 void bind_node_methods(py::module_& m);
+void bind_numbers(py::module_& m);
 
 namespace {
 
@@ -101,10 +102,18 @@ Expr make_symbol(ShapeEnv& env, const std::string& name, const guard::SymbolOpti
   }
 }
 
-py::object symbol(const Env& env, const std::string& name, const py::object& hint,
+std::string name_of(const py::object& name, const char* asked) {
+  if (!py::isinstance<py::str>(name)) {
+    bad("the name of a size is " + shown(name) + ", and no str", asked);
+  }
+  return py::cast<std::string>(name);
+}
+
+py::object symbol(const Env& env, const py::object& given, const py::object& hint,
                   const py::object& min, const py::object& max, const py::object& multiple_of,
                   bool strict) {
   constexpr const char* kAsked = "ShapeEnv.symbol";
+  const std::string name = name_of(given, kAsked);
   guard::SymbolOptions options;
   options.hint = integer_of(hint, "hint of " + name, kAsked);
   options.range = range_of(min, max, kAsked);
@@ -113,13 +122,14 @@ py::object symbol(const Env& env, const std::string& name, const py::object& hin
   return object_of(env, make_symbol(*env, name, options, kAsked));
 }
 
-py::object unbacked(const Env& env, const std::optional<std::string>& name, const py::object& min,
+py::object unbacked(const Env& env, const py::object& name, const py::object& min,
                     const py::object& max) {
   constexpr const char* kAsked = "ShapeEnv.unbacked";
   guard::SymbolOptions options;
   options.range = range_of(min, max, kAsked);
-  return object_of(env, name ? make_symbol(*env, *name, options, kAsked)
-                             : with_sym_errors([&] { return env->unbacked(options.range); }));
+  return object_of(env, name.is_none()
+                            ? with_sym_errors([&] { return env->unbacked(options.range); })
+                            : make_symbol(*env, name_of(name, kAsked), options, kAsked));
 }
 
 py::object end_of(std::int64_t value) {
@@ -252,7 +262,7 @@ Env mode_env() {
   return mode == nullptr ? nullptr : mode->env;
 }
 
-void bind_env(py::module_& m) {
+void bind_guard(py::module_& m) {
   py::class_<GuardView>(m, "Guard", "What the program decided about sizes.")
       .def_readonly("text", &GuardView::text)
       .def_readonly("location", &GuardView::location)
@@ -263,77 +273,94 @@ void bind_env(py::module_& m) {
           "condition", [](const GuardView& self) { return object_of(self.env, self.condition); },
           "The torch.SymBool that is true.")
       .def("__str__", [](const GuardView& self) { return self.text; })
-      .def("__repr__", &describe);
+      .def("__repr__", &describe)
+      .attr("__module__") = "massless";
+}
+
+using EnvClass = py::class_<ShapeEnv, Env>;
+
+Env make_env(bool specialize_zero_one, bool duck_shape) {
+  first_use();
+  return std::make_shared<ShapeEnv>(guard::ShapeEnvOptions{specialize_zero_one, duck_shape});
+}
+
+py::object dynamic_size(const Env& env, const py::object& hint) {
+  const std::int64_t size = integer_of(hint, "hint", "ShapeEnv.dynamic_size");
+  return object_of(env, with_sym_errors([&] { return env->dynamic_size(size); }));
+}
+
+std::string simplified(ShapeEnv& env, const py::object& size) {
+  return env.print(env.simplify(expr_of(env, size, "ShapeEnv.simplify")));
+}
+
+std::string printed(ShapeEnv& env, const py::object& size) {
+  return env.print(expr_of(env, size, "ShapeEnv.print"));
+}
+
+py::object parsed(const Env& env, const std::string& text) {
+  return object_of(env, with_sym_errors([&] { return env->parse(text); }));
+}
+
+bool holds(ShapeEnv& env, const py::dict& values) {
+  return env.holds(values_of(env, values, "ShapeEnv.holds"), nullptr);
+}
+
+void bind_making(EnvClass& env) {
   const py::object none = py::none();
-  py::class_<ShapeEnv, Env>(m, "ShapeEnv",
-                            "Where symbolic sizes live: symbols, their examples, and the guards "
-                            "under which what was decided about them holds.")
-      .def(py::init([](bool specialize_zero_one, bool duck_shape) {
-             first_use();
-             return std::make_shared<ShapeEnv>(
-                 guard::ShapeEnvOptions{specialize_zero_one, duck_shape});
-           }),
-           py::kw_only(), py::arg("specialize_zero_one") = true, py::arg("duck_shape") = true)
+  env.def(py::init(&make_env), py::kw_only(), py::arg("specialize_zero_one") = true,
+          py::arg("duck_shape") = true)
       .def("symbol", &symbol, py::arg("name"), py::arg("hint"), py::arg("min") = none,
            py::arg("max") = none, py::kw_only(), py::arg("multiple_of") = none,
-           py::arg("strict") = false)
+           py::arg("strict") = false,
+           "A size with a name and an example; asked for twice, the same. `strict`: no guard may "
+           "fix it.")
       .def("unbacked", &unbacked, py::arg("name") = none, py::arg("min") = none,
-           py::arg("max") = none)
-      .def(
-          "dynamic_size",
-          [](const Env& env, const py::object& hint) {
-            const std::int64_t size = integer_of(hint, "hint", "ShapeEnv.dynamic_size");
-            return object_of(env, with_sym_errors([&] { return env->dynamic_size(size); }));
-          },
-          py::arg("hint"), "A size without a name: 0 and 1 stay as they are, equal ones share one.")
-      .def_property_readonly("guards", &guards)
-      .def_property_readonly("symbols", &symbols)
-      .def("note", &ShapeEnv::note, py::arg("text"))
+           py::arg("max") = none, "A size without an example.")
+      .def("dynamic_size", &dynamic_size, py::arg("hint"),
+           "A size without a name: 0 and 1 stay as they are, equal ones share one.")
+      .def("parse", &parsed, py::arg("text"), "The size that `print` wrote.")
+      .def("note", &ShapeEnv::note, py::arg("text"));
+}
+
+void bind_questions(EnvClass& env) {
+  env.def_property_readonly("guards", &guards)
+      .def_property_readonly("symbols", &symbols,
+                             "{name: (example or None, least, largest, multiple of, strict)}")
       .def_property_readonly("notes", &ShapeEnv::notes,
                              "Sizes asked to be dynamic without a name that stayed as they are.")
       .def("bounds", &bounds, py::arg("size"), "(least, largest); infinities are floats.")
-      .def(
-          "simplify",
-          [](ShapeEnv& env, const py::object& size) {
-            return env.print(env.simplify(expr_of(env, size, "ShapeEnv.simplify")));
-          },
-          py::arg("size"), "The text of a size, by all that is known.")
-      .def(
-          "print",
-          [](ShapeEnv& env, const py::object& size) {
-            return env.print(expr_of(env, size, "ShapeEnv.print"));
-          },
-          py::arg("size"), "The text of a size as it was made; `parse` reads it.")
-      .def(
-          "parse",
-          [](const Env& env, const std::string& text) {
-            return object_of(env, with_sym_errors([&] { return env->parse(text); }));
-          },
-          py::arg("text"))
-      .def(
-          "holds",
-          [](ShapeEnv& env, const py::dict& values) {
-            return env.holds(values_of(env, values, "ShapeEnv.holds"), nullptr);
-          },
-          py::arg("values"), "Do ranges and guards hold with {name: value}?")
+      .def("simplify", &simplified, py::arg("size"), "The text of a size, by all that is known.")
+      .def("print", &printed, py::arg("size"), "The text of a size as it was made.")
+      .def("holds", &holds, py::arg("values"), "Do ranges and guards hold with {name: value}?")
       .def("why", &why, py::arg("values"), "The first that does not hold, or None.")
       .def("value", &value, py::arg("size"), py::arg("values"), py::kw_only(),
            py::arg("check") = true,
-           "The number that the size is with {name: value}, the rest at its example.")
+           "The number that the size is with {name: value}, other symbols at their example; None: "
+           "it has none there. GuardError outside of the guards.")
       .def_property_readonly("memory", &ShapeEnv::memory, "Bytes that its expressions take.")
-      .def("__repr__", &describe_env)
-      .attr("__module__") = "massless";
+      .def("__repr__", &describe_env);
+}
+
+void bind_env(py::module_& m) {
+  EnvClass env(m, "ShapeEnv",
+               "Where symbolic sizes live: symbols, their examples, and the guards under which "
+               "what was decided about them holds.");
+  bind_making(env);
+  bind_questions(env);
+  env.attr("__module__") = "massless";
 }
 
 }  // namespace
 
 void bind_symbols(py::module_& m) {
+  bind_guard(m);
   bind_env(m);
   m.def("on_first_symbol", [](py::object callback) { on_first_use() = std::move(callback); });
   m.def("default_env", &default_env);
   m.def("mode_env", &mode_env, "The ShapeEnv of the innermost mode, or None.");
   bind_sym_access(m);
   bind_node_methods(m);
+  bind_numbers(m);
   bind_sym_methods(m);
 }
 

@@ -57,6 +57,7 @@ def install() -> None:
             setattr(node_class, name, _Ours(name, function.__get__))
         _C.install_node_methods(torch_sym_node.SymNode)
         _install_pickling(node_class)
+        _C.install_numbers()
         _C.correct_sym_methods()
         _installed = True
 

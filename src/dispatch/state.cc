@@ -71,6 +71,13 @@ std::string_view current_operator() noexcept {
   return OpScope::current == nullptr ? std::string_view{} : OpScope::current->name;
 }
 
+void note_specialized() noexcept {
+  if (OpScope::current != nullptr) {
+    OpScope::current->calls[static_cast<std::size_t>(Rung::specialized)].fetch_add(
+        1, std::memory_order_relaxed);
+  }
+}
+
 ModeState* current_mode() noexcept {
   return static_cast<ModeState*>(c10::ThreadLocalDebugInfo::get(kModeKind));
 }
@@ -118,8 +125,8 @@ FakeMode::~FakeMode() {
 }
 
 std::string_view rung_name(Rung rung) noexcept {
-  constexpr std::array<std::string_view, kRungs> names = {"rule",        "composite", "native_meta",
-                                                          "python_meta", "known",     "error"};
+  constexpr std::array<std::string_view, kRungs> names = {
+      "rule", "composite", "native_meta", "python_meta", "known", "error", "specialized"};
   return names[static_cast<std::size_t>(rung)];
 }
 

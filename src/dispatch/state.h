@@ -75,8 +75,17 @@ class FakeMode {
 };
 
 // The rungs of the ladder that can answer an operator (docs/how-it-works.md).
-enum class Rung : std::uint8_t { rule, composite, native_meta, python_meta, known, error };
-constexpr int kRungs = 6;
+// `specialized` comes beside another one: a kernel asked for plain sizes, and guards fixed symbols.
+enum class Rung : std::uint8_t {
+  rule,
+  composite,
+  native_meta,
+  python_meta,
+  known,
+  error,
+  specialized
+};
+constexpr int kRungs = 7;
 std::string_view rung_name(Rung rung) noexcept;
 
 // Counts of one operator; lives as long as the process.
@@ -99,6 +108,9 @@ void register_rule_stat(OpStat* stat);
 // Operators that have a rule, by name.
 std::vector<std::string> rule_names();
 OpStat& fallback_stat(std::string_view qualified_name);  // made on first use
+
+// Counts for the innermost operator that it fixed a symbol; outside of all, nothing.
+void note_specialized() noexcept;
 
 // Innermost operator of ours now running on this thread; empty outside.
 std::string_view current_operator() noexcept;
@@ -131,6 +143,7 @@ class OpScope {
 
  private:
   friend std::string_view current_operator() noexcept;
+  friend void note_specialized() noexcept;
   static constinit thread_local OpStat* current;
   // To read the clock twice takes a fifth of a rule's time. So of the calls of a rule the first are
   // timed, and of the later ones one in some, which stands for all of these.

@@ -3,6 +3,8 @@
 #include <c10/util/SmallVector.h>
 
 #include <array>
+#include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -153,7 +155,14 @@ SymNode ExprNode::mod(const SymNode& other) { return binary(Op::mod, Op::real_mo
 SymNode ExprNode::eq(const SymNode& other) { return binary(Op::eq, Op::real_eq, other); }
 SymNode ExprNode::ne(const SymNode& other) { return eq(other)->sym_not(); }
 SymNode ExprNode::lt(const SymNode& other) { return binary(Op::lt, Op::real_lt, other); }
-SymNode ExprNode::le(const SymNode& other) { return binary(Op::le, Op::real_le, other); }
+SymNode ExprNode::le(const SymNode& other) {
+  // A size has 64 bits. The largest number is how slicing says "to the end" (x[:]), which ATen
+  // takes for no slice only where it is known that the size is not larger.
+  if (is_int() && operand(other)->is_constant(std::numeric_limits<std::int64_t>::max())) {
+    return wrap_bool(true);
+  }
+  return binary(Op::le, Op::real_le, other);
+}
 // a > b is b < a, for reals too: with nan both are false.
 SymNode ExprNode::gt(const SymNode& other) { return made(operand(other))->lt(made(expr_)); }
 SymNode ExprNode::ge(const SymNode& other) { return made(operand(other))->le(made(expr_)); }
@@ -223,12 +232,52 @@ double ExprNode::guard_float(const char*, std::int64_t) {
 bool ExprNode::guard_size_oblivious(const char* file, std::int64_t line) {
   return guard_bool(file, line);
 }
+namespace {
+
+// Where ATen 2.13.0 asks above our key. What it does with the default is in general right for some
+// sizes only, and so a guard; in these places it is right for all.
+enum class Place { other, default_is_right, first_of_two, second_of_two };
+
+Place place_of(std::string_view file, std::int64_t line) {
+  // Broadcasting (infer_size): where `size == 1` is not known, the sizes must be equal, and the
+  // result is right if both are 1 as well. Of a gradient and what it is for (maybe_reduce) the
+  // same.
+  if (file.ends_with("aten/src/ATen/ExpandUtils.cpp") && (line == 34 || line == 41)) {
+    return Place::default_is_right;
+  }
+  if (file.ends_with("torch/csrc/autograd/input_metadata.cpp") && line == 97) {
+    return Place::default_is_right;
+  }
+  // computeStride: size != 1 && stride != step. The first does not matter where the second is
+  // false.
+  if (file.ends_with("aten/src/ATen/TensorUtils.cpp")) {
+    return line == 375 ? Place::first_of_two : line == 376 ? Place::second_of_two : Place::other;
+  }
+  return Place::other;
+}
+
+}  // namespace
+
 // Without hints what is not known counts as the default; with them the decision is a guard, since
 // what the caller does with it need not be right for every size.
 bool ExprNode::guard_or_false(const char* file, std::int64_t line) {
+  if (place_of(file, line) == Place::default_is_right && env_->hint(expr_) == 0 &&
+      env_->prove(expr_) == sym::Truth::unknown) {
+    return false;
+  }
   return env_->prove(expr_) == sym::Truth::unknown && !has_hint() ? false : guard_bool(file, line);
 }
 bool ExprNode::guard_or_true(const char* file, std::int64_t line) {
+  const Place place = place_of(file, line);
+  if (place == Place::first_of_two && env_->hint(expr_).value_or(0) != 0 &&
+      env_->prove(expr_) == sym::Truth::unknown) {
+    env_->set_aside(expr_);
+    return true;
+  }
+  if (place == Place::second_of_two && env_->prove(expr_) == sym::Truth::no) {
+    env_->drop_aside();
+    return false;
+  }
   return env_->prove(expr_) == sym::Truth::unknown && !has_hint() ? true : guard_bool(file, line);
 }
 bool ExprNode::statically_known_true(const char*, std::int64_t) { return env_->known(expr_); }

@@ -1,6 +1,5 @@
 #include "fake/care.h"
 
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -14,6 +13,8 @@
 #include "dispatch/state.h"
 #include "fake/call.h"
 #include "fake/known.h"
+#include "fake/progression.h"
+#include "fake/sizes.h"
 #include "fake/storage.h"
 #include "fake/walk.h"
 
@@ -32,7 +33,7 @@ class RefuseFakeGradient final : public torch::autograd::FunctionPreHook {
     for (const at::Tensor& grad : grads) {
       if (is_fake(grad)) {
         raise(ErrorCode::real_write,
-              "backward reached a real parameter of shape " + c10::str(grad.sizes()) +
+              "backward reached a real parameter of shape " + c10::str(grad.sym_sizes()) +
                   ", whose .grad would be a fake tensor",
               "backward");
       }
@@ -89,7 +90,7 @@ bool tensor_needs_care(const at::Tensor& t) noexcept {
     return !impl->is_wrapped_number() || current_ledger() != nullptr;
   }
   const StorageToken* token = storage_token(impl->unsafe_storage().unsafeGetStorageImpl());
-  return token != nullptr && (token->known || token->stands_for_real);
+  return token != nullptr && (token->known || token->progression || token->stands_for_real);
 }
 
 void check_real_arguments(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments) {
@@ -136,6 +137,7 @@ void Care::finish(const torch::jit::Stack& results) {
   const bool mutates = op_.schema().is_mutable();
   if (!can_fold(op_) || !all_known()) {
     forget_written();
+    learn_progressions(op_, arguments_, results);
     return;
   }
   bool wanted = mutates;
@@ -147,6 +149,7 @@ void Care::finish(const torch::jit::Stack& results) {
     });
     if (!fits) {
       forget_written();
+      learn_progressions(op_, arguments_, results);
       return;
     }
   }
@@ -191,11 +194,11 @@ void Care::forget_written() const {
 }
 
 void check_inplace(const at::Tensor& self, const TensorSpec& spec) {
-  TORCH_CHECK(self.sym_sizes().equals(spec.sizes), "output with shape ", self.sym_sizes(),
+  TORCH_CHECK(equal_sizes(self.sym_sizes(), spec.sizes), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", c10::SymIntArrayRef(spec.sizes));
   TORCH_CHECK(c10::canCast(spec.dtype, self.scalar_type()), "result type ", spec.dtype,
               " can't be cast to the desired output type ", self.scalar_type());
-  at::assert_no_internal_overlap(self);
+  check_no_internal_overlap(self);
 }
 
 void write_out(const at::Tensor& out, const TensorSpec& spec) {
@@ -204,8 +207,8 @@ void write_out(const at::Tensor& out, const TensorSpec& spec) {
   TORCH_CHECK(claimed_device(out) == normalize_device(spec.device),
               "Expected all tensors to be on the same device, but got out on ", out.device(),
               ", different from the result's ", spec.device);
-  if (out.sym_sizes().equals(spec.sizes)) {
-    at::assert_no_internal_overlap(out);
+  if (equal_sizes(out.sym_sizes(), spec.sizes)) {
+    check_no_internal_overlap(out);
     return;
   }
   set_geometry(out, spec.sizes, spec.strides, out.sym_storage_offset());

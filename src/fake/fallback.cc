@@ -145,9 +145,9 @@ void note_growth(const std::vector<std::pair<c10::StorageImpl*, c10::SymInt>>& b
     if (token == nullptr) {
       continue;
     }
-    const auto now = storage->sym_nbytes().maybe_as_int();
-    if (token->ledger && now && nbytes.maybe_as_int() != now) {
-      token->ledger->resize(token->id, *now);
+    const c10::SymInt now = storage->sym_nbytes();
+    if (token->ledger && !TORCH_STATICALLY_KNOWN_TRUE(now.sym_eq(nbytes))) {
+      token->ledger->resize(token->id, now);
     }
   }
 }
@@ -279,9 +279,24 @@ bool has_meta_kernel(const OperatorHandle& op) {
   return false;
 }
 
+bool is_symbolic(const IValue& argument) {
+  bool found = argument.isSymInt() || argument.isSymIntList();
+  for_each_tensor(argument, [&](const at::Tensor& t) {
+    found = found || t.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+  });
+  return found;
+}
+
+// A Python meta kernel keeps symbols; a native one asks for plain sizes, which guards fix then.
+bool prefers_python(const Call& call, const c10::SafeKernelFunction& native) {
+  return python_has_registered_meta() &&
+         std::any_of(call.arguments.begin(), call.arguments.end(), is_symbolic) &&
+         call.op.getComputedKernelForDispatchKey(DispatchKey::Meta).debug() != native.debug();
+}
+
 bool answer_by_meta(const Call& call, OpStat& stat) {
   const auto native = native_meta().find(call.op.operator_name());
-  const bool is_native = native != native_meta().end();
+  const bool is_native = native != native_meta().end() && !prefers_python(call, native->second);
   if (!is_native && !has_meta_kernel(call.op)) {
     return false;
   }
@@ -320,6 +335,49 @@ bool answer_by_meta(const Call& call, OpStat& stat) {
   raise(ErrorCode::unsupported_operator, text + ")", c10::str(call.op.operator_name()));
 }
 
+// Symbols among the integers, fixed by guards.
+Stack with_plain_integers(const Stack& arguments) {
+  Stack made;
+  for (const IValue& argument : arguments) {
+    if (argument.isSymInt()) {
+      made.emplace_back(argument.toSymInt().guard_int(__FILE__, __LINE__));
+    } else if (argument.isSymIntList()) {
+      std::vector<std::int64_t> values;
+      for (const c10::SymInt& n : argument.toSymIntVector()) {
+        values.push_back(n.guard_int(__FILE__, __LINE__));
+      }
+      made.emplace_back(std::move(values));
+    } else {
+      made.push_back(argument);
+    }
+  }
+  return made;
+}
+
+void run_composite(const Call& call, DispatchKey key) {
+  // Factories inside make fakes, also where no mode is open.
+  const c10::impl::IncludeDispatchKeyGuard fake_on(DispatchKey::Fake);
+  const std::size_t below = call.stack->size() - call.arguments.size();
+  try {
+    call.op.callBoxedForDispatchKey(key, *call.stack);
+  } catch (const c10::Error& error) {
+    // What ATen's wrapper says, before all else, of a kernel that takes plain integers.
+    const bool wants_plain =
+        std::string_view(error.what_without_backtrace()).find("only concrete integers") !=
+        std::string_view::npos;
+    if (!wants_plain || std::none_of(call.arguments.begin(), call.arguments.end(), is_symbolic)) {
+      throw;
+    }
+    note_specialized();
+    call.stack->resize(below);
+    for (IValue& argument : with_plain_integers(call.arguments)) {
+      call.stack->push_back(std::move(argument));
+    }
+    call.op.callBoxedForDispatchKey(key, *call.stack);
+  }
+  remember_devices(call);
+}
+
 void climb(const Call& call) {
   OpStat& stat = fallback_stat(c10::str(call.op.operator_name()));
   if (answer_from_known(call)) {
@@ -333,10 +391,7 @@ void climb(const Call& call) {
   }
   if (const auto key = composite_key(call.op)) {
     const OpScope scope(stat, Rung::composite);
-    // Factories inside make fakes, also where no mode is open.
-    const c10::impl::IncludeDispatchKeyGuard fake_on(DispatchKey::Fake);
-    call.op.callBoxedForDispatchKey(*key, *call.stack);
-    remember_devices(call);
+    run_composite(call, *key);
     return;
   }
   if (answer_by_meta(call, stat)) {

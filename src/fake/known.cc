@@ -11,6 +11,7 @@
 
 #include "dispatch/state.h"
 #include "fake/progression.h"
+#include "fake/number.h"
 #include "fake/tensor.h"
 
 namespace massless {
@@ -72,12 +73,12 @@ bool small_enough_to_know(const at::Tensor& t) {
   return *nbytes <= limit * static_cast<std::int64_t>(t.element_size());
 }
 
-bool is_known(const at::Tensor& t) noexcept {
+bool is_known(const at::Tensor& t) {
   if (!t.defined()) {
     return false;
   }
   if (!is_fake(t)) {
-    return t.unsafeGetTensorImpl()->is_wrapped_number();
+    return t.unsafeGetTensorImpl()->is_wrapped_number() && !symbol_of(t);
   }
   const StorageToken* token = storage_token(storage_of(t));
   return token != nullptr && token->known;

@@ -18,8 +18,9 @@ constexpr std::int64_t kKnownFloats = 4096;
 bool small_enough_to_know(const at::Tensor& t);
 bool values_wanted() noexcept;  // by the mode
 
-// True when a fake's bytes are known; a real wrapped number counts as known, too.
-bool is_known(const at::Tensor& t) noexcept;
+// True when a fake's bytes are known; a real wrapped number counts as known, too, unless it stands
+// for a size (number.h).
+bool is_known(const at::Tensor& t);
 // The value as a real CPU tensor that shares the known bytes; undefined if not known.
 at::Tensor known_value(const at::Tensor& fake);
 // Makes the value of `fake` known: `value` is a real CPU tensor of the same sizes and dtype.

@@ -11,6 +11,7 @@
 
 #include "dispatch/sym_node.h"
 #include "fake/known.h"
+#include "fake/number.h"
 #include "fake/storage.h"
 #include "fake/tensor.h"
 
@@ -71,21 +72,10 @@ const Progression* progression_of(const Tensor& t) {
   return token == nullptr ? nullptr : token->progression.get();
 }
 
-// The wrapped number that stands for a symbol which Python's arithmetic brought in.
-bool is_placeholder(const Tensor& t) {
-  constexpr std::int64_t kPlaceholder = 7777777;
-  if (!t.unsafeGetTensorImpl()->is_wrapped_number() || is_fake(t)) {
-    return false;
-  }
-  const RealScope real;
-  return t.item().to<std::int64_t>() == kPlaceholder;
-}
-
 // Of known bytes: only where all elements are one number.
 MaybeAffine constant_of(const Tensor& known) {
   const Tensor value = known_value(known);
-  if (!value.defined() || value.numel() == 0 || is_placeholder(known) ||
-      !c10::isIntegralType(value.scalar_type(), true)) {
+  if (!value.defined() || value.numel() == 0 || !c10::isIntegralType(value.scalar_type(), true)) {
     return std::nullopt;
   }
   const RealScope real;
@@ -137,6 +127,9 @@ MaybeAffine affine_of_view(const Tensor& t, const Progression& p) {
 MaybeAffine affine_of(const Tensor& t) {
   const Progression* p = progression_of(t);
   if (p == nullptr) {
+    if (const auto symbol = symbol_of(t)) {
+      return symbol->isSymInt() ? MaybeAffine(Affine{symbol->toSymInt(), {}}) : std::nullopt;
+    }
     return is_known(t) ? constant_of(t) : std::nullopt;
   }
   return is_constant(*p) ? MaybeAffine(Affine{p->first, SymDimVector(t.dim(), 0)})

@@ -9,9 +9,11 @@
 #include <c10/util/safe_numerics.h>
 
 #include <algorithm>
+#include <mutex>
 #include <typeinfo>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "dispatch/error.h"
 #include "dispatch/state.h"
@@ -60,6 +62,23 @@ void assume_layout(c10::SymbolicShapeMeta& meta) {
   });
 }
 
+// Kernels that take plain sizes only are given those of the example, which guards fix.
+struct PlainGeometry {
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> strides;
+};
+
+std::int64_t fixed(const c10::SymInt& n) {
+  if (const auto plain = n.maybe_as_int()) {
+    return *plain;
+  }
+  const ExprNode* node = expr_node(n);
+  if (node == nullptr || !node->env()->simplify(node->expr())->is_constant()) {
+    note_specialized();
+  }
+  return n.guard_int(__FILE__, __LINE__);
+}
+
 // A meta tensor in memory that claims a device: c10 asks `device_custom`, since the device is a
 // custom one. c10's own way (TensorImpl::set_fake_device) costs an allocation more and is forgotten
 // by TensorImpl's copies (`.data`, factories); it serves where the tensor is not of this class.
@@ -70,7 +89,6 @@ struct FakeTensorImpl final : c10::TensorImpl, Pooled<FakeTensorImpl> {
       : TensorImpl(VIEW, std::move(storage), keys, dtype), device_(device) {
     set_custom_device(true);
   }
-
   // The claimed device without a look at the thread's keys; null where the tensor is not of this
   // class, or Python has a say.
   static const c10::Device* plain_device(const c10::TensorImpl& impl) {
@@ -86,6 +104,21 @@ struct FakeTensorImpl final : c10::TensorImpl, Pooled<FakeTensorImpl> {
     return c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Fake)
                ? c10::Device(c10::DeviceType::Meta)
                : device_;
+  }
+
+  c10::IntArrayRef sizes_custom() const override {
+    return is_symbolic() ? fixed_values(&PlainGeometry::sizes, sym_sizes())
+                         : TensorImpl::sizes_custom();
+  }
+  c10::IntArrayRef strides_custom() const override {
+    return is_symbolic() ? fixed_values(&PlainGeometry::strides, sym_strides())
+                         : TensorImpl::strides_custom();
+  }
+  std::int64_t numel_custom() const override {
+    return is_symbolic() ? fixed(sym_numel()) : TensorImpl::numel_custom();
+  }
+  std::int64_t storage_offset_custom() const override {
+    return is_symbolic() ? fixed(sym_storage_offset()) : TensorImpl::storage_offset_custom();
   }
 
   template <class VersionCounter>
@@ -168,6 +201,30 @@ struct FakeTensorImpl final : c10::TensorImpl, Pooled<FakeTensorImpl> {
   }
 
  private:
+  // Symbols of ours, and no subclass in Python that has a say.
+  bool is_symbolic() const {
+    return has_symbolic_sizes_strides() &&
+           !matches_python_custom(SizesStridesPolicy::CustomStrides);
+  }
+  // What is handed out stays where it is while the geometry does.
+  c10::IntArrayRef fixed_values(std::vector<std::int64_t> PlainGeometry::*member,
+                                c10::SymIntArrayRef symbolic) const {
+    static std::mutex mutex;
+    std::vector<std::int64_t> values;
+    for (const c10::SymInt& n : symbolic) {
+      values.push_back(fixed(n));
+    }
+    const std::lock_guard lock(mutex);
+    if (plain_ == nullptr) {
+      plain_ = std::make_unique<PlainGeometry>();
+    }
+    std::vector<std::int64_t>& kept = (*plain_).*member;
+    if (kept != values) {
+      kept = std::move(values);
+    }
+    return kept;
+  }
+
   static c10::Device claimed_device(const TensorImpl& fake) {
     if (const auto* ours = dynamic_cast<const FakeTensorImpl*>(&fake)) {
       return ours->device_;
@@ -177,6 +234,7 @@ struct FakeTensorImpl final : c10::TensorImpl, Pooled<FakeTensorImpl> {
   }
 
   c10::Device device_;
+  mutable std::unique_ptr<PlainGeometry> plain_;
 };
 
 void set_symbolic_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes,
@@ -255,7 +313,18 @@ void set_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes, c10::SymIntArra
   }
 }
 
-bool is_zero(const c10::SymInt& n) { return TORCH_GUARD_OR_FALSE(n.sym_eq(0)); }
+// The environment of the symbols in a geometry that has some.
+std::shared_ptr<ShapeEnv> env_of(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
+                                 const c10::SymInt& offset) {
+  for (const auto all : {sizes, strides, c10::SymIntArrayRef(offset)}) {
+    for (const c10::SymInt& n : all) {
+      if (const ExprNode* node = expr_node(n)) {
+        return node->env();
+      }
+    }
+  }
+  raise(ErrorCode::foreign_symbol, "a size is a symbol of another library");
+}
 
 // Checked 64-bit arithmetic, as at::detail::computeStorageNbytes.
 std::int64_t plain_nbytes(c10::IntArrayRef sizes, c10::IntArrayRef strides, std::int64_t offset,
@@ -393,14 +462,19 @@ c10::SymInt storage_nbytes(c10::SymIntArrayRef sizes, c10::SymIntArrayRef stride
     return plain_nbytes(*plain_sizes, *plain_strides, *plain_offset,
                         static_cast<std::int64_t>(itemsize));
   }
-  c10::SymInt last = offset;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (is_zero(sizes[i])) {
-      return 0;
+  const auto env = env_of(sizes, strides, offset);
+  const auto exprs = [&](c10::SymIntArrayRef all) {
+    c10::SmallVector<sym::Expr, 8> out;
+    for (const c10::SymInt& n : all) {
+      out.push_back(expr_of(*env, n));
     }
-    last = last + strides[i] * (sizes[i] - 1);
-  }
-  return (last + 1) * static_cast<std::int64_t>(itemsize);
+    return out;
+  };
+  return with_sym_errors([&] {
+    sym::Expr elements =
+        guard::storage_elements(*env, exprs(sizes), exprs(strides), expr_of(*env, offset));
+    return size_of(env, elements) * static_cast<std::int64_t>(itemsize);
+  });
 }
 
 at::Tensor make_fake_over(c10::Storage storage, c10::SymIntArrayRef sizes,
@@ -420,8 +494,7 @@ at::Tensor make_fake(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, c10
   const std::size_t itemsize = c10::elementSize(dtype);
   const auto numel = contiguous_numel(sizes, strides);
   std::int64_t plain_bytes = 0;
-  if (C10_LIKELY(numel &&
-                 !c10::mul_overflows(*numel, static_cast<std::int64_t>(itemsize), &plain_bytes))) {
+  if (C10_LIKELY(numel && !c10::mul_overflows(*numel, std::int64_t(itemsize), &plain_bytes))) {
     auto impl = new_impl(new_storage(plain_bytes, device), dtype, device);
     impl->set_contiguous(c10::asIntArrayRefUnchecked(sizes), c10::asIntArrayRefUnchecked(strides),
                          *numel);

@@ -113,6 +113,9 @@ Expr ShapeEnv::unbacked(Range range) {
 
 Expr ShapeEnv::apply(Op op, std::span<const Expr> operands) {
   const std::lock_guard lock(mutex_);
+  if (aside_.condition != nullptr) {
+    ++aside_.steps;
+  }
   return build_.apply(op, operands);
 }
 
@@ -156,7 +159,34 @@ auto ShapeEnv::recording(F&& f) {
 }
 
 bool ShapeEnv::decide(Expr condition) {
-  return recording([&] { return decide_locked(condition); });
+  return recording([&] {
+    settle_aside();
+    return decide_locked(condition);
+  });
+}
+
+void ShapeEnv::set_aside(Expr condition) {
+  recording([&] {
+    settle_aside();
+    aside_ = {condition, std::this_thread::get_id(), 0};
+    return true;
+  });
+}
+
+void ShapeEnv::drop_aside() {
+  recording([&] {
+    if (aside_.thread == std::this_thread::get_id() && aside_.steps <= kAsideSteps) {
+      aside_ = {};
+    }
+    settle_aside();
+    return true;
+  });
+}
+
+void ShapeEnv::settle_aside() {
+  if (Expr condition = std::exchange(aside_, {}).condition) {
+    decide_locked(condition);
+  }
 }
 
 bool ShapeEnv::decide_locked(Expr condition) {
@@ -241,7 +271,10 @@ void ShapeEnv::learn_hint(Expr condition) {
 }
 
 std::int64_t ShapeEnv::specialize(Expr e) {
-  return recording([&] { return specialize_locked(e); });
+  return recording([&] {
+    settle_aside();
+    return specialize_locked(e);
+  });
 }
 
 std::int64_t ShapeEnv::specialize_locked(Expr e) {
@@ -260,7 +293,10 @@ std::int64_t ShapeEnv::specialize_locked(Expr e) {
 }
 
 bool ShapeEnv::assert_true(Expr condition) {
-  return recording([&] { return assert_locked(condition); });
+  return recording([&] {
+    settle_aside();
+    return assert_locked(condition);
+  });
 }
 
 bool ShapeEnv::assert_locked(Expr condition) {
@@ -304,22 +340,18 @@ std::optional<std::int64_t> ShapeEnv::hint_locked(Expr e) {
   if (e->is_constant()) {
     return e->value();
   }
-  const auto [it, added] = hints_.try_emplace(e);
-  if (added) {
-    const auto value = sym::evaluate(e, [&](std::uint32_t s) { return symbols_[s].hint; });
+  if (const auto found = hints_.find(e); found != hints_.end()) {
+    return found->second;
+  }
+  // An unbacked size that was found equal to others may have a hint after all.
+  for (Expr form : {e, facts_.simplify(e)}) {
+    const auto value = sym::evaluate(form, [&](std::uint32_t s) { return symbols_[s].hint; });
     if (const auto* number = std::get_if<std::int64_t>(&value)) {
-      it->second = *number;
-    } else if (Expr simple = facts_.simplify(e); simple != e) {
-      // An unbacked size that was found equal to others has a hint after all.
-      hints_.erase(it);
-      return hint_locked(simple);
+      hints_.emplace(e, *number);
+      return *number;
     }
   }
-  if (!it->second) {
-    hints_.erase(it);
-    return std::nullopt;
-  }
-  return it->second;
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> ShapeEnv::hint(Expr e) {
@@ -342,6 +374,7 @@ Expr ShapeEnv::simplify(Expr e) {
 
 std::vector<Guard> ShapeEnv::guards() {
   const std::lock_guard lock(mutex_);
+  settle_aside();
   return guards_;
 }
 
@@ -361,6 +394,7 @@ std::vector<Expr> ShapeEnv::declared() const {
 // early guard says may follow from a later one.
 std::vector<bool> ShapeEnv::implied_guards() {
   const std::lock_guard lock(mutex_);
+  settle_aside();
   if (implied_.size() == guards_.size()) {
     return implied_;
   }
@@ -409,6 +443,7 @@ std::optional<std::int64_t> ShapeEnv::value(
 bool ShapeEnv::holds(const std::unordered_map<std::uint32_t, std::int64_t>& values,
                      std::string* why) {
   const std::lock_guard lock(mutex_);
+  settle_aside();
   const auto fail = [&](const std::string& text) {
     if (why != nullptr) {
       *why = text;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -109,6 +110,12 @@ class ShapeEnv {
   std::int64_t specialize(Expr e);  // integers and truth values; a real's bits
   // The program states it: false where it is disproved, or false for the example.
   bool assert_true(Expr condition);
+  // The caller goes on as if the condition held, and its next question may show that it does not
+  // matter: then `drop_aside`. If anything else is decided first, guards are asked for, or more
+  // than kAsideSteps operators are applied (so another question is the next), it is decided like
+  // others.
+  void set_aside(Expr condition);
+  void drop_aside();
   // What is known without asking the hints.
   Truth prove(Expr condition);
   // The same where `assumption` holds as well, which is not remembered; slow.
@@ -143,6 +150,7 @@ class ShapeEnv {
  private:
   template <class F>
   auto recording(F&& f);
+  void settle_aside();
   bool decide_locked(Expr condition);
   std::int64_t specialize_locked(Expr e);
   bool assert_locked(Expr condition);
@@ -173,8 +181,15 @@ class ShapeEnv {
   std::vector<Guard> guards_;
   std::vector<SymbolOptions> symbols_;  // by index
   std::unordered_map<std::int64_t, Expr> duck_;
-  std::unordered_map<Expr, std::optional<std::int64_t>> hints_;
+  std::unordered_map<Expr, std::int64_t> hints_;
   std::vector<bool> implied_;
+  static constexpr int kAsideSteps = 2;  // a product, and the comparison with it
+  struct Aside {
+    Expr condition = nullptr;
+    std::thread::id thread;
+    int steps = 0;
+  };
+  Aside aside_;
   std::vector<std::string> notes_;
 };
 

@@ -122,7 +122,7 @@ class Shift {
 
   Row whole(Expr monomial) {
     const std::uint32_t id = id_of({{monomial, 0}});  // exponent 0: not shifted
-    free_[id] = !env_.bounds(monomial).nonnegative();
+    free_[id] = env_.bounds(monomial).nonnegative() ? 0 : 1;
     return {{id, 1}};
   }
 

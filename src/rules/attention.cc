@@ -57,6 +57,22 @@ void check_four(const Tensor& query, const Tensor& key, const Tensor& value) {
               query.dim(), ", ", key.dim(), " and ", value.dim());
 }
 
+// Key and value belong together, and their heads are shared out among the query's. (ATen's CPU
+// kernel does not ask.)
+void check_groups(const Tensor& query, const Tensor& key, const Tensor& value) {
+  for (const std::int64_t dim : {0, 1, 2}) {
+    TORCH_CHECK(key.sym_size(dim) == value.sym_size(dim) &&
+                    (dim != 0 || key.sym_size(0) == query.sym_size(0)),
+                "scaled_dot_product_attention: the sizes of query ", query.sym_sizes(), ", key ",
+                key.sym_sizes(), " and value ", value.sym_sizes(), " do not fit");
+  }
+  const SymInt heads = query.sym_size(1);
+  const SymInt shared = key.sym_size(1);
+  TORCH_CHECK(proved_equal(heads, shared) || (shared != 0 && heads % shared == 0),
+              "scaled_dot_product_attention: ", heads, " heads of the query cannot share ", shared,
+              " heads of the key");
+}
+
 void check_one_dtype(const Tensor& query, const Tensor& key, const Tensor& value) {
   for (const Tensor* t : {&key, &value}) {
     TORCH_CHECK(t->scalar_type() == query.scalar_type(), "expected scalar type ",
@@ -92,6 +108,7 @@ TensorSpecs<2> cpu_flash_spec(const Tensor& query, const Tensor& key, const Tens
   TORCH_CHECK(query.sym_size(3) == value.sym_size(3) && key.sym_size(3) == value.sym_size(3),
               kCpuFlash, "Q/K/V should have the same head size");
   const c10::Device device = same_device({query, key, value, or_undefined(mask)});
+  check_groups(query, key, value);
   check_cpu_mask(query, key, or_undefined(mask));
   check_one_dtype(query, key, value);
   const SymInt heads = query.sym_size(1);
@@ -110,6 +127,15 @@ TensorSpecs<3> cpu_flash_backward_spec(const Tensor& grad, const Tensor& query, 
                                        const Tensor& logsumexp, double, bool,
                                        const OptionalTensor& mask, std::optional<double>) {
   check_four(query, key, value);
+  check_groups(query, key, value);
+  check_sizes(grad, query.sym_sizes(), "a gradient");
+  check_sizes(out, query.sym_sizes(), "an output");
+  check_sizes(logsumexp, query.sym_sizes().slice(0, 3), "a logsumexp");
+  TORCH_CHECK(query.sym_size(3) == value.sym_size(3) && key.sym_size(3) == value.sym_size(3),
+              kCpuFlash, "Q/K/V should have the same head size");
+  if (mask && mask->defined()) {
+    check_cpu_mask(query, key, *mask);
+  }
   same_device({grad, query, key, value, out, logsumexp, or_undefined(mask)});
   return {sequence_major_like(query), sequence_major_like(key), sequence_major_like(value)};
 }

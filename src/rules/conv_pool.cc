@@ -158,23 +158,29 @@ MemoryFormat convolution_format(const Tensor& input, const Tensor& weight) {
   return MemoryFormat::Contiguous;
 }
 
-TensorSpec any_convolution(const Convolution& conv, const Tensor& input, const Tensor& weight,
-                           const Tensor& bias) {
-  check_channels(conv, input, weight, bias);
+// The result of an input without channels has none, whatever the weight says.
+SymDimVector convolved_sizes(const Convolution& conv, const Tensor& input, const Tensor& weight) {
   const auto in = input.sym_sizes();
   const auto kernel = weight.sym_sizes();
-  const bool empty = known_zero(in[0]) || known_zero(in[1]);
   SymDimVector sizes{in[0], conv.transposed ? kernel[1] * conv.groups : kernel[0]};
   for (std::size_t dim = 0; dim < conv.stride.size(); ++dim) {
     sizes.push_back(conv.transposed ? transposed_size(conv, in[dim + 2], kernel[dim + 2], dim)
                                     : forward_size(conv, in[dim + 2], kernel[dim + 2], dim));
   }
+  if (in[1] == 0) {
+    sizes[1] = 0;
+  }
+  return sizes;
+}
+
+TensorSpec any_convolution(const Convolution& conv, const Tensor& input, const Tensor& weight,
+                           const Tensor& bias) {
+  check_channels(conv, input, weight, bias);
+  SymDimVector sizes = convolved_sizes(conv, input, weight);
   const c10::Device device = same_device({input, weight, bias});
   check_same_type(input, weight, "weight");
   check_same_type(input, bias, "bias");
-  if (known_zero(in[1])) {
-    sizes[1] = 0;  // the result of an input without channels has none, whatever the weight says
-  }
+  const bool empty = taken_as_empty(input);  // then the result is, too
   const MemoryFormat format = empty ? MemoryFormat::Contiguous : convolution_format(input, weight);
   return {sizes, strides_of_format(sizes, format), input.scalar_type(), device};
 }
@@ -218,7 +224,8 @@ Three convolution_backward(const Tensor& grad, const Tensor& input, const Tensor
               "Expected input and grad_output to have the same number "
               "of dimensions, but got: ",
               input.dim(), " and ", grad.dim());
-  const bool empty = known_zero(input.sym_size(0)) || known_zero(input.sym_size(1));
+  check_sizes(grad, convolved_sizes(conv, input, weight), "a gradient");
+  const bool empty = input.sym_size(0) == 0 || input.sym_size(1) == 0;
   const MemoryFormat format = convolution_format(input, weight);
   const bool sliced =
       device.is_cpu() && conv.groups > 1 && weight.sym_size(1) == 1 &&
@@ -344,7 +351,7 @@ TensorSpec avg_pool_spec(const Tensor& self, at::IntArrayRef kernel, at::IntArra
 }
 
 void check_gradient_sizes(const Tensor& grad, SymIntArrayRef expected) {
-  TORCH_CHECK(grad.sym_sizes().equals(expected), "Expected a tensor of sizes ", expected,
+  TORCH_CHECK(equal_sizes(grad.sym_sizes(), expected), "Expected a tensor of sizes ", expected,
               " but got: ", grad.sym_sizes());
 }
 
@@ -405,6 +412,14 @@ TensorSpec adaptive_pool_backward_spec(const Tensor& grad, const Tensor& self) {
               "adaptive_avg_pool2d_backward: Expected dtype ", self.dtype(),
               " for `grad_output` but got dtype ", grad.dtype());
   same_device({grad, self});
+  const auto sizes = grad.sym_sizes();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    TORCH_CHECK(i == 0 || sizes[i] != 0, "adaptive_avg_pool2d_backward(): Expected grad_output to ",
+                "have non-zero size for non-batch dimensions, but grad_output has sizes ", sizes);
+    TORCH_CHECK(i + 2 >= sizes.size() || sizes[i] == self.sym_sizes()[i],
+                "adaptive_avg_pool2d_backward(): expected a gradient of the batch and channels of ",
+                self.sym_sizes(), ", but got ", sizes);
+  }
   return pool_gradient(self);
 }
 

@@ -1,7 +1,7 @@
 // Operators that copy: into a tensor, into another dtype or device, into a longer tensor.
 #include "rules/copy.h"
+#include "fake/sizes.h"
 
-#include <ATen/MemoryOverlap.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/TypeProperties.h>
@@ -28,7 +28,7 @@ using OptFormat = std::optional<c10::MemoryFormat>;
 
 void check_copy(const at::Tensor& self, const at::Tensor& src) {
   check_expand(src, self.sym_sizes());
-  at::assert_no_internal_overlap(self);
+  check_no_internal_overlap(self);
   detail::check_overlap(self, src);
 }
 
@@ -167,7 +167,7 @@ at::Tensor& cat_out(const at::ITensorListRef& tensors, std::int64_t dim, at::Ten
   TORCH_CHECK_TYPE(c10::canCast(spec.dtype, out.scalar_type()),
                    "torch.cat(): input types can't be cast to the desired output type ",
                    out.scalar_type());
-  at::assert_no_internal_overlap(out);
+  check_no_internal_overlap(out);
   for (const at::Tensor& t : tensors) {
     check_disjoint(out, t);
   }

@@ -93,7 +93,7 @@ void check_fill(c10::ScalarType dtype, const Scalar& value) {
 }
 
 void resize_out(const at::Tensor& out, SymIntArrayRef size) {
-  if (!out.sym_sizes().equals(size)) {
+  if (!equal_sizes(out.sym_sizes(), size)) {
     set_geometry(out, size, contiguous_strides(size), out.sym_storage_offset());
   }
 }

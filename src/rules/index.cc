@@ -1,6 +1,4 @@
 // Indexing with tensors: x[i, j], x[mask], their writes, and masked operators.
-#include <ATen/ExpandUtils.h>
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/nonzero.h>
@@ -8,6 +6,7 @@
 #include "dispatch/error.h"
 #include "fake/known.h"
 #include "fake/rule.h"
+#include "fake/sizes.h"
 #include "rules/factory.h"
 #include "rules/iterator.h"
 #include "rules/strict.h"
@@ -82,7 +81,7 @@ SymDimVector broadcast_indices(Tensors& indices) {
   for (const at::Tensor& index : indices) {
     if (index.defined()) {
       try {
-        shape = at::infer_size_symdimvector(shape, index.sym_sizes());
+        shape = broadcast_sizes(shape, index.sym_sizes());
       } catch (const c10::Error&) {
         std::string shapes;
         for (const at::Tensor& t : indices) {
@@ -95,7 +94,7 @@ SymDimVector broadcast_indices(Tensors& indices) {
     }
   }
   for (at::Tensor& index : indices) {
-    if (index.defined() && !index.sym_sizes().equals(shape)) {
+    if (index.defined() && !proved_equal(index.sym_sizes(), shape)) {
       index = expand_rule(index, shape, false);
     }
   }
@@ -185,11 +184,7 @@ Indexed index_info(const at::Tensor& given_self, const OptTensors& given) {
     indexes_nothing = indexes_nothing || self.sym_sizes()[i] == 0;
     info.indices.push_back(indices[i]);
   }
-  bool wants_something = true;
-  for (const SymInt& size : shape) {
-    wants_something = wants_something && size != 0;
-  }
-  TORCH_CHECK_INDEX(!indexes_nothing || !wants_something,
+  TORCH_CHECK_INDEX(!indexes_nothing || is_empty(shape),
                     "index is out of bounds for dimension with size 0");
   const std::size_t indexed = info.indices.size();
   info.source = restrided(self, before, indexed, shape);
@@ -224,7 +219,7 @@ at::Tensor& index_out(const at::Tensor& self, const OptTensors& given, at::Tenso
   TORCH_CHECK(out.scalar_type() == spec.dtype, "index_out: self (", spec.dtype, ") and result (",
               out.scalar_type(), ") must have the same scalar type");
   detail::check_overlap(out, self);
-  at::assert_no_internal_overlap(out);
+  check_no_internal_overlap(out);
   write_out(out, spec);
   return out;
 }
@@ -243,12 +238,12 @@ at::Tensor& index_put_impl(at::Tensor& self, const OptTensors& given, const at::
   TORCH_CHECK_INDEX(static_cast<std::int64_t>(given.size()) <= self.dim(),
                     "too many indices for tensor of dimension ", self.dim(), " (got ", given.size(),
                     ")");
-  const bool one_value = values.dim() == 0 || (values.dim() == 1 && values.sym_numel() == 1);
   TORCH_CHECK(self.scalar_type() == values.scalar_type(),
               "Index put requires the source and destination dtypes match, got ",
               self.scalar_type(), " for the destination and ", values.scalar_type(),
               " for the source.");
-  TORCH_CHECK(claimed_device(self) == claimed_device(values) || one_value,
+  TORCH_CHECK(claimed_device(self) == claimed_device(values) || values.dim() == 0 ||
+                  (values.dim() == 1 && values.sym_numel() == 1),
               "expected the values on the device of self, ", self.device(), ", but got them on ",
               values.device());
   if (unknown_mask(given)) {
@@ -256,7 +251,7 @@ at::Tensor& index_put_impl(at::Tensor& self, const OptTensors& given, const at::
     return self;
   }
   const Indexed info = index_info(self, given);
-  TORCH_CHECK(at::is_expandable_to(values.sym_sizes(), info.source.sym_sizes()),
+  TORCH_CHECK(expand_to(values.sym_sizes(), info.source.sym_sizes()),
               "shape mismatch: value tensor of shape ", values.sym_sizes(),
               " cannot be broadcast to indexing result of shape ", info.source.sym_sizes());
   return self;
@@ -283,7 +278,7 @@ void check_mask(const char* name, const at::Tensor& mask) {
 void check_masked_fill(const at::Tensor& self, const at::Tensor& mask) {
   check_mask("masked_fill_", mask);
   const TensorSpec both = iterate(operands(self, mask), false, c10::kBool, c10::kBool);
-  TORCH_CHECK(self.sym_sizes().equals(both.sizes), "output with shape ", self.sym_sizes(),
+  TORCH_CHECK(equal_sizes(self.sym_sizes(), both.sizes), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", SymIntArrayRef(both.sizes));
   detail::check_overlap(self, mask);
 }
@@ -350,7 +345,7 @@ at::Tensor& masked_scatter_inplace(at::Tensor& self, const at::Tensor& mask,
                                    const at::Tensor& source) {
   check_masked_scatter(self, mask, source);
   check_expand(mask, self.sym_sizes());
-  at::assert_no_internal_overlap(self);
+  check_no_internal_overlap(self);
   detail::check_overlap(self, source);
   return self;
 }

@@ -1,21 +1,20 @@
 #include "rules/iterator.h"
 
 #include <ATen/ExpandUtils.h>
-#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
 
-#include <numeric>
 #include <utility>
+
+#include "fake/sizes.h"
 
 namespace massless {
 namespace {
 
 using c10::SymInt;
 using c10::SymIntArrayRef;
-using Order = c10::SmallVector<std::size_t, 6>;
 
-// One operand as it is iterated over: broadcast dimensions have stride 0.
+// One operand as it is iterated over. The flags are proved where a size is a symbol.
 struct Operand {
   SymIntArrayRef sizes;
   SymDimVector strides;
@@ -26,7 +25,7 @@ struct Operand {
 
 bool strides_are(SymIntArrayRef sizes, SymIntArrayRef strides, SymIntArrayRef expected) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] != 1 && strides[i] != expected[i]) {
+    if (!is_plain(sizes[i], 1) && !proved_equal(strides[i], expected[i])) {
       return false;
     }
   }
@@ -37,9 +36,8 @@ Operand as_is(const at::Tensor& t) {
   const c10::TensorImpl* impl = t.unsafeGetTensorImpl();
   const auto strides = t.sym_strides();
   return {t.sym_sizes(), SymDimVector(strides.begin(), strides.end()),
-          TORCH_GUARD_OR_FALSE(impl->sym_is_contiguous(c10::MemoryFormat::Contiguous)),
-          TORCH_GUARD_OR_FALSE(impl->sym_is_contiguous(c10::MemoryFormat::ChannelsLast)),
-          impl->is_non_overlapping_and_dense_or_false()};
+          proved(impl->sym_is_contiguous(c10::MemoryFormat::Contiguous)),
+          proved(impl->sym_is_contiguous(c10::MemoryFormat::ChannelsLast)), is_dense(t)};
 }
 
 // The copy in another dtype: `to` keeps the strides of a dense tensor only.
@@ -50,8 +48,9 @@ Operand converted(const at::Tensor& t) {
   }
   operand.strides = dense_strides(operand.sizes, operand.strides);
   operand.dense = true;
-  operand.contiguous = t.sym_numel() == 0 || strides_are(operand.sizes, operand.strides,
-                                                         contiguous_strides(operand.sizes));
+  operand.contiguous =
+      proved(t.sym_numel().sym_eq(0)) ||
+      strides_are(operand.sizes, operand.strides, contiguous_strides(operand.sizes));
   operand.channels_last =
       operand.sizes.size() == 4 &&
       strides_are(operand.sizes, operand.strides,
@@ -77,78 +76,9 @@ bool has_plain_strides(const c10::TensorImpl& impl) {
   return step != 0;
 }
 
-void broadcast_strides(Operand& operand, SymIntArrayRef shape) {
-  const std::size_t missing = shape.size() - operand.sizes.size();
-  SymDimVector strides(shape.size(), SymInt(0));
-  for (std::size_t i = 0; i < operand.sizes.size(); ++i) {
-    if (!(operand.sizes[i] == 1 && shape[missing + i] != 1)) {
-      strides[missing + i] = std::move(operand.strides[i]);
-    }
-  }
-  operand.strides = std::move(strides);
-}
-
-// 1: dim0 goes behind dim1; -1: it stays before it; 0: cannot be said. The first operand that has
-// an opinion decides; a stride of 0 (broadcast) has none.
-int compare_dims(SymIntArrayRef shape, c10::ArrayRef<SymIntArrayRef> strides, std::size_t dim0,
-                 std::size_t dim1) {
-  for (const SymIntArrayRef& of : strides) {
-    const SymInt& stride0 = of[dim0];
-    const SymInt& stride1 = of[dim1];
-    if (stride0 == 0 || stride1 == 0) {
-      continue;
-    }
-    if (stride0 < stride1) {
-      return -1;
-    }
-    if (stride0 > stride1) {
-      return 1;
-    }
-    if (shape[dim0] > shape[dim1]) {
-      return 1;
-    }
-  }
-  return 0;
-}
-
-// The dimensions from the fastest moving one on: an insertion sort, since the comparison is no
-// strict order and ATen's result depends on how it is asked.
-Order iteration_order(SymIntArrayRef shape, c10::ArrayRef<SymIntArrayRef> strides) {
-  Order order(shape.size());
-  std::iota(order.rbegin(), order.rend(), std::size_t{0});
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    std::size_t at = i;
-    for (std::size_t j = i; j-- > 0;) {
-      const int comparison = compare_dims(shape, strides, order[j], order[at]);
-      if (comparison > 0) {
-        std::swap(order[j], order[at]);
-        at = j;
-      } else if (comparison < 0) {
-        break;
-      }
-    }
-  }
-  return order;
-}
-
-SymDimVector strides_in_order(SymIntArrayRef shape, const Order& order) {
-  bool contiguous = true;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    contiguous = contiguous && order[i] == order.size() - 1 - i;
-  }
-  if (contiguous) {
-    return contiguous_strides(shape);
-  }
-  SymDimVector strides(shape.size());
-  SymInt step = 1;
-  for (const std::size_t dim : order) {
-    strides[dim] = step;
-    step = step * shape[dim];  // a size of 0 makes the outer strides 0, in ATen as well
-  }
-  return strides;
-}
-
-SymDimVector output_strides(c10::SmallVector<Operand, 4>& operands, SymIntArrayRef shape,
+// The shorter ways for operands of one layout differ from the general one only in strides that no
+// element shows: where it is not proved that they can be taken, they need not be.
+SymDimVector output_strides(const c10::SmallVector<Operand, 4>& operands, SymIntArrayRef shape,
                             bool same_shape) {
   const auto all_of = [&](bool Operand::*flag) {
     return std::all_of(operands.begin(), operands.end(),
@@ -162,16 +92,15 @@ SymDimVector output_strides(c10::SmallVector<Operand, 4>& operands, SymIntArrayR
   }
   if (same_shape && all_of(&Operand::dense) &&
       std::all_of(operands.begin(), operands.end(), [&](const Operand& operand) {
-        return SymIntArrayRef(operand.strides).equals(operands[0].strides);
+        return proved_equal(operand.strides, operands[0].strides);
       })) {
     return operands[0].strides;
   }
-  c10::SmallVector<SymIntArrayRef, 4> strides;
-  for (Operand& operand : operands) {
-    broadcast_strides(operand, shape);
-    strides.emplace_back(operand.strides);
+  c10::SmallVector<Strided, 4> strided;
+  for (const Operand& operand : operands) {
+    strided.push_back({operand.sizes, operand.strides});
   }
-  return strides_in_order(shape, iteration_order(shape, strides));
+  return iterated_strides(shape, strided);
 }
 
 void check_cast(c10::ScalarType from, c10::ScalarType to, OutCast cast) {
@@ -228,24 +157,13 @@ void check_number(const at::Scalar& number, c10::ScalarType dtype) {
   }
 }
 
-SymDimVector dense_strides(SymIntArrayRef sizes, SymIntArrayRef strides) {
-  SymDimVector dense(sizes.size());
-  SymInt step = 1;
-  for (const std::size_t dim : iteration_order(sizes, {strides})) {
-    dense[dim] = step;
-    step = step * sizes[dim].max(1);
-  }
-  return dense;
-}
-
 TensorSpec like_spec(const at::Tensor& t, c10::ScalarType dtype) {
   const auto sizes = t.sym_sizes();
   const auto strides = t.sym_strides();
-  return {SymDimVector(sizes.begin(), sizes.end()),
-          t.unsafeGetTensorImpl()->is_non_overlapping_and_dense_or_false()
-              ? SymDimVector(strides.begin(), strides.end())
-              : dense_strides(sizes, strides),
-          dtype, claimed_device(t)};
+  return {
+      SymDimVector(sizes.begin(), sizes.end()),
+      is_dense(t) ? SymDimVector(strides.begin(), strides.end()) : dense_strides(sizes, strides),
+      dtype, claimed_device(t)};
 }
 
 namespace detail {
@@ -294,9 +212,9 @@ TensorSpec general_geometry(Operands tensors, bool with_number, c10::ScalarType 
   bool same_shape = !with_number || first.empty();
   for (const at::Tensor* t : tensors.slice(1)) {
     const auto sizes = t->sym_sizes();
-    if (!sizes.equals(shape)) {
+    if (!proved_equal(sizes, shape)) {
       same_shape = false;
-      shape = at::infer_size_symdimvector(shape, sizes);
+      shape = broadcast_sizes(shape, sizes);
     }
   }
   c10::SmallVector<Operand, 4> operands;
@@ -310,9 +228,9 @@ TensorSpec general_geometry(Operands tensors, bool with_number, c10::ScalarType 
 
 void write_inplace(const at::Tensor& self, const TensorSpec& spec, OutCast cast) {
   if (checks_overlap(cast)) {
-    at::assert_no_internal_overlap(self);
+    check_no_internal_overlap(self);
   }
-  TORCH_CHECK(self.sym_sizes().equals(spec.sizes), "output with shape ", self.sym_sizes(),
+  TORCH_CHECK(equal_sizes(self.sym_sizes(), spec.sizes), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", SymIntArrayRef(spec.sizes));
   check_out_device(self, spec);
   check_cast(spec.dtype, self.scalar_type(), cast);
@@ -324,14 +242,18 @@ void write_result(const at::Tensor& out, const TensorSpec& spec, OutCast cast, b
     return;
   }
   if (checks_overlap(cast)) {
-    at::assert_no_internal_overlap(out);
+    check_no_internal_overlap(out);
   }
   check_out_device(out, spec);
   check_cast(spec.dtype, out.scalar_type(), cast);
-  // The check warns about an output that is resized though it has elements.
-  if (at::native::resize_output_check_symint(out, spec.sizes)) {
-    set_geometry(out, spec.sizes, spec.strides, out.sym_storage_offset());
+  if (equal_sizes(out.sym_sizes(), spec.sizes)) {
+    return;
   }
+  if (!out.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    // Warns about an output that is resized though it has elements.
+    static_cast<void>(at::native::resize_output_check_symint(out, spec.sizes));
+  }
+  set_geometry(out, spec.sizes, spec.strides, out.sym_storage_offset());
 }
 
 void check_partial_overlap(const at::Tensor& written, const at::Tensor& read) {

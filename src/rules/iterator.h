@@ -14,6 +14,7 @@
 #include "fake/device.h"
 #include "fake/rule.h"
 #include "fake/tensor.h"
+#include "rules/dim_order.h"
 
 namespace massless {
 
@@ -50,12 +51,15 @@ constexpr DtypeSet all = any_number | half_complex | float8;
 // Raises like AT_DISPATCH, but with a RuntimeError: torch's own code swallows NotImplementedError.
 [[noreturn]] void unsupported_dtype(const char* name, c10::ScalarType dtype);
 // CUDA kernels take half complex where the CPU's take complex numbers only.
-inline void check_dtype(const char* name, c10::ScalarType dtype, DtypeSet allowed,
-                        c10::Device device) {
+inline bool takes_dtype(c10::ScalarType dtype, DtypeSet allowed, c10::Device device) {
   if ((allowed & dtypes::complexes) != 0 && !device.is_cpu()) {
     allowed |= dtypes::half_complex;
   }
-  if (C10_UNLIKELY((allowed & dtype_bit(dtype)) == 0)) {
+  return (allowed & dtype_bit(dtype)) != 0;
+}
+inline void check_dtype(const char* name, c10::ScalarType dtype, DtypeSet allowed,
+                        c10::Device device) {
+  if (C10_UNLIKELY(!takes_dtype(dtype, allowed, device))) {
     unsupported_dtype(name, dtype);
   }
 }
@@ -155,10 +159,6 @@ inline TensorSpec iterate(Operands tensors, bool with_number, c10::ScalarType co
   spec.dtype = result;
   return spec;
 }
-
-// Strides of a dense copy that keeps the order of a tensor's dimensions (at::infer_dense_strides):
-// what preserve_format gives where a tensor is not itself dense.
-SymDimVector dense_strides(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides);
 
 // A fresh tensor like `t` (at::empty_like): its strides where it is dense, else dense_strides.
 TensorSpec like_spec(const at::Tensor& t, c10::ScalarType dtype);

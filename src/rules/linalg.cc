@@ -47,9 +47,9 @@ std::tuple<Tensor&, Tensor&> geqrf_out(const Tensor& self, Tensor& a, Tensor& ta
   auto [factors, scales] = geqrf_spec(self);
   const bool same_dtypes = a.scalar_type() == factors.dtype && tau.scalar_type() == factors.dtype;
   const bool tau_fits =
-      known_zero(tau.sym_numel()) || (tau.sym_sizes().equals(scales.sizes) && tau.is_contiguous());
+      is_empty(tau) || (tau.sym_sizes().equals(scales.sizes) && tau.is_contiguous());
   const bool a_fits =
-      known_zero(a.sym_numel()) || (a.sym_sizes().equals(factors.sizes) && a.mT().is_contiguous());
+      is_empty(a) || (a.sym_sizes().equals(factors.sizes) && a.mT().is_contiguous());
   if (!same_dtypes || !tau_fits || !a_fits) {
     factors.strides = contiguous_strides(factors.sizes);
   }

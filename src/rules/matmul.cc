@@ -19,7 +19,7 @@ using at::Tensor;
 
 // The CPU kernels have no code for bool, but return early where there is nothing to write.
 void check_product_dtype(const char* kernel, const Tensor& t, const c10::SymInt& numel) {
-  if (is_bool(t) && t.device().is_cpu() && !known_zero(numel)) {
+  if (is_bool(t) && t.device().is_cpu() && numel != 0) {
     unsupported_dtype(kernel, t.scalar_type());
   }
 }
@@ -80,8 +80,8 @@ SymDimVector batched_sizes(const Tensor& batch1, const Tensor& batch2) {
 TensorSpec batched_spec(const char* kernel, const Tensor& batch1, const Tensor& batch2,
                         SymDimVector sizes, c10::Device device) {
   const c10::SymInt numel = sizes[0] * sizes[1] * sizes[2];
-  TORCH_CHECK(batch1.scalar_type() == batch2.scalar_type() || known_zero(numel),
-              "expected scalar type ", batch1.scalar_type(), " but found ", batch2.scalar_type());
+  TORCH_CHECK(batch1.scalar_type() == batch2.scalar_type() || numel == 0, "expected scalar type ",
+              batch1.scalar_type(), " but found ", batch2.scalar_type());
   check_product_dtype(kernel, batch1, numel);
   return contiguous_spec(sizes, batch2.scalar_type(), device);
 }

@@ -58,7 +58,7 @@ c10::ScalarType parameter_type(const Tensor& input, TensorRefs parameters) {
 }
 
 void check_floating(const char* kernel, const Tensor& input) {
-  if (!c10::isFloatingType(input.scalar_type()) && !known_zero(input.sym_numel())) {
+  if (!c10::isFloatingType(input.scalar_type()) && !is_empty(input)) {
     unsupported_dtype(kernel, input.scalar_type());
   }
 }
@@ -130,7 +130,11 @@ Three layer_norm_backward(const Tensor& grad, const Tensor& input, c10::SymIntAr
                           const OptionalTensor& bias, std::array<bool, 3> mask) {
   const Tensor& w = or_undefined(weight);
   const Tensor& b = or_undefined(bias);
-  check_layer_norm(input, shape, w, b);
+  const std::size_t outer = check_layer_norm(input, shape, w, b);
+  check_sizes(grad, input.sym_sizes(), "a gradient");
+  const c10::SymInt rows = c10::multiply_integers(input.sym_sizes().slice(0, outer));
+  check_numel(mean, rows, "a mean");
+  check_numel(rstd, rows, "an inverse deviation");
   same_device({grad, input, mean, rstd, w, b});
   return {make_if(mask[0], contiguous_like_spec(input)), parameter_gradient(mask[1], w),
           parameter_gradient(mask[2], b)};
@@ -154,7 +158,10 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
                                              const OptionalTensor& weight,
                                              std::array<bool, 2> mask) {
   const Tensor& w = or_undefined(weight);
-  check_layer_norm(input, symbolic(shape), w, {});
+  const std::size_t outer = check_layer_norm(input, symbolic(shape), w, {});
+  check_sizes(grad, input.sym_sizes(), "a gradient");
+  check_numel(rstd, c10::multiply_integers(input.sym_sizes().slice(0, outer)),
+              "an inverse deviation");
   same_device({grad, input, rstd, w});
   return {make_if(mask[0], contiguous_like_spec(input)),
           w.defined() ? parameter_gradient(mask[1], w) : Tensor()};
@@ -178,7 +185,7 @@ void check_channels(const char* name, const Tensor& parameter, const Tensor& inp
 
 TensorSpecs<3> group_norm_spec(const Tensor& input, const OptionalTensor& weight,
                                const OptionalTensor& bias, c10::SymInt N, c10::SymInt C,
-                               c10::SymInt, int64_t group, double) {
+                               c10::SymInt inner, int64_t group, double) {
   TORCH_CHECK(group > 0, "Expected num groups to be greater than 0, got ", group);
   TORCH_CHECK(C % group == 0,
               "Expected number of channels in input to be divisible by num_groups, but got input "
@@ -188,6 +195,7 @@ TensorSpecs<3> group_norm_spec(const Tensor& input, const OptionalTensor& weight
   const Tensor& b = or_undefined(bias);
   check_channels("weight", w, input, C);
   check_channels("bias", b, input, C);
+  check_numel(input, N * C * inner, "an input");
   const c10::Device device = same_device({input, w, b});
   const c10::MemoryFormat format = group_norm_format(input);
   TORCH_CHECK(input.is_contiguous(format),
@@ -198,11 +206,19 @@ TensorSpecs<3> group_norm_spec(const Tensor& input, const OptionalTensor& weight
 }
 
 Three group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
-                          const Tensor& rstd, const OptionalTensor& weight, c10::SymInt,
-                          c10::SymInt, c10::SymInt, int64_t, std::array<bool, 3> mask) {
+                          const Tensor& rstd, const OptionalTensor& weight, c10::SymInt N,
+                          c10::SymInt C, c10::SymInt inner, int64_t group,
+                          std::array<bool, 3> mask) {
   TORCH_CHECK(grad.scalar_type() == input.scalar_type(),
               "Expected scalar types of X and dY are same.");
   const Tensor& w = or_undefined(weight);
+  for (const Tensor* t : {&grad, &input}) {
+    check_numel(*t, N * C * inner, "an input and a gradient");
+  }
+  for (const Tensor* t : {&mean, &rstd}) {
+    check_numel(*t, N * group, "statistics");
+  }
+  check_numel(w, C, "a weight");
   same_device({grad, input, mean, rstd, w});
   parameter_type(input, {mean, rstd});
   return {make_if(mask[0], format_like_spec(input, group_norm_format(input))),
@@ -224,6 +240,9 @@ BatchNorm check_batch_norm(const Tensor& input, TensorRefs parameters) {
     common.add(p);
   }
   const c10::SymInt channels = input.sym_size(1);
+  for (const Tensor& p : parameters) {
+    check_numel(p, channels, "parameters and statistics");
+  }
   const c10::Device device = common.get();
   if (!c10::isFloatingType(input.scalar_type())) {
     unsupported_dtype("batch_norm", input.scalar_type());
@@ -262,7 +281,7 @@ TensorSpecs<3> batch_norm_any(const Tensor& input, const Tensor& weight, const T
     write_running(running_var, "running_var");
   }
   TORCH_CHECK(
-      !training || call.device.is_cuda() || !known_zero(input.sym_numel()),
+      !training || call.device.is_cuda() || !is_empty(input),
       "input tensor must have at least one element, but got input_sizes = ", input.sym_sizes());
   // In evaluation the CPU saves nothing, CUDA a copy of the running statistics.
   const bool saves = training || call.device.is_cuda();
@@ -352,13 +371,19 @@ TensorSpecs<2> batch_norm_update_stats_spec(const Tensor& input, const OptionalT
 
 Three batch_norm_backward(const Tensor& grad, const Tensor& input, const OptionalTensor& weight,
                           const OptionalTensor& running_mean, const OptionalTensor& running_var,
-                          const OptionalTensor& save_mean, const OptionalTensor& save_invstd, bool,
-                          double, std::array<bool, 3> mask) {
+                          const OptionalTensor& save_mean, const OptionalTensor& save_invstd,
+                          bool training, double, std::array<bool, 3> mask) {
   const Tensor& w = or_undefined(weight);
   same_device({grad, input, w, or_undefined(running_mean), or_undefined(running_var),
                or_undefined(save_mean), or_undefined(save_invstd)});
   const BatchNorm call =
       check_batch_norm(input, {w, or_undefined(running_mean), or_undefined(running_var)});
+  check_sizes(grad, input.sym_sizes(), "a gradient");
+  for (const OptionalTensor* saved : {&save_mean, &save_invstd}) {
+    if (training) {
+      check_numel(or_undefined(*saved), call.channels, "saved statistics");
+    }
+  }
   const c10::ScalarType type = w.defined() ? w.scalar_type() : call.statistic;
   const TensorSpec parameter = contiguous_spec({call.channels}, type, call.device);
   // Both devices follow the input's memory format here.

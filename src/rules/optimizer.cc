@@ -4,7 +4,6 @@
 // paths") that call the single-tensor operator for each element, so promotion, errors and known
 // values are those of the element's own rule, and the ladder answers them. The four read their
 // scalars from a tensor.
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_foreach_addcdiv.h>
 #include <ATen/ops/_foreach_addcmul.h>
@@ -17,6 +16,7 @@
 #include "fake/device.h"
 #include "fake/known.h"
 #include "fake/rule.h"
+#include "fake/sizes.h"
 
 namespace massless {
 namespace {
@@ -144,7 +144,7 @@ void unscale(at::TensorList self, at::Tensor& found_inf, const at::Tensor& inv_s
   check_scale_part("found_inf", found_inf, c10::kFloat, "a float");
   for (const at::Tensor& grad : self) {
     check_floating("_amp_foreach_non_finite_check_and_unscale_cpu", grad);
-    at::assert_no_internal_overlap(grad);
+    check_no_internal_overlap(grad);
     same_device({grad, found_inf, inv_scale});
   }
 }
@@ -172,13 +172,13 @@ void check_scalars(at::TensorList self, const at::Tensor& scalars) {
 
 // One scalar for each element: the known ones, else stand-ins of the same kind. Only the kind
 // decides an element's metadata; what must not be folded with them is forgotten by the callers.
-std::vector<at::Scalar> scalars_of(const at::Tensor& scalars) {
+std::vector<at::Scalar> scalars_of(const at::Tensor& scalars, std::size_t count) {
   const at::Tensor known = is_fake(scalars) ? known_value(scalars) : at::Tensor();
   std::vector<at::Scalar> made;
-  for (std::int64_t i = 0; i < scalars.size(0); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     if (known.defined()) {
       const RealScope real;
-      made.push_back(known.select(0, i).item());
+      made.push_back(known.select(0, static_cast<std::int64_t>(i)).item());
     } else if (c10::isIntegralType(scalars.scalar_type(), /*includeBool=*/true)) {
       made.emplace_back(1);
     } else {
@@ -207,7 +207,7 @@ struct PackedScalars {
                                       at::TensorList tensor2, const at::Tensor& scalars) {
     const OpScope scope(stat(), Rung::rule);
     check_scalars(self, scalars);
-    std::vector<at::Tensor> made = each(self, tensor1, tensor2, scalars_of(scalars));
+    std::vector<at::Tensor> made = each(self, tensor1, tensor2, scalars_of(scalars, self.size()));
     if (!is_known(scalars)) {
       forget_all(made);
     }
@@ -220,7 +220,7 @@ struct PackedScalars {
     if (!is_known(scalars)) {
       forget_all(self);
     }
-    each(self, tensor1, tensor2, scalars_of(scalars));
+    each(self, tensor1, tensor2, scalars_of(scalars, self.size()));
   }
 };
 

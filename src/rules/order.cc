@@ -4,8 +4,10 @@
 
 #include <utility>
 
+#include "fake/sizes.h"
 #include "rules/iterator.h"
 #include "rules/reduction.h"
+#include "rules/strict.h"
 
 namespace massless {
 namespace {
@@ -81,12 +83,16 @@ TensorSpec logcumsumexp(const Tensor& self, std::int64_t dim) {
   return plain_like(self, self.scalar_type());
 }
 
+// Without elements nothing is checked.
 Pair cumulative_extreme(const Tensor& self, std::int64_t dim) {
-  if (self.dim() != 0 && !TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0))) {
-    at::maybe_wrap_dim(dim, self.dim());
-    check_dtype("cummax", self.scalar_type(), dtypes::real_or_bool, self.device());
-  } else if (self.dim() == 0) {
+  const bool in_range = dim >= -self.dim() && dim < self.dim();
+  const bool good =
+      in_range && takes_dtype(self.scalar_type(), dtypes::real_or_bool, self.device());
+  if (self.dim() == 0) {
     at::maybe_wrap_dim(dim, std::int64_t{0});
+  } else if (!good && !is_empty(self)) {
+    at::maybe_wrap_dim(dim, self.dim());
+    unsupported_dtype("cummax", self.scalar_type());
   }
   return with_indices(plain_like(self, self.scalar_type()));
 }
@@ -97,6 +103,8 @@ void cumulative_extreme_helper(const Tensor& self, Tensor& values, Tensor& indic
               self.scalar_type(), " but found ", values.scalar_type());
   TORCH_CHECK(indices.scalar_type() == c10::kLong, "expected scalar type Long but found ",
               indices.scalar_type());
+  check_sizes(values, self.sym_sizes(), "values");
+  check_sizes(indices, self.sym_sizes(), "indices");
 }
 
 // Sorting keeps the order of the dimensions, densely.

@@ -1,12 +1,11 @@
 // Random operators: metadata only. No generator moves, and the values are not known.
-#include <ATen/ExpandUtils.h>
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <limits>
 
 #include "fake/rule.h"
+#include "fake/sizes.h"
 #include "rules/factory.h"
 #include "rules/iterator.h"
 #include "rules/strict.h"
@@ -34,12 +33,13 @@ void check_normal(c10::ScalarType dtype, c10::Device device, double std = 1.0) {
   check_dtype("normal_kernel_cpu", dtype, kContinuous, device);
 }
 
-// Least and greatest number of a dtype that a bound can leave.
+// Least and greatest integer of a dtype that a number can leave; of a 64-bit one, none can.
 struct Limits {
-  double least;
-  double most;
+  std::int64_t least;
+  std::int64_t most;
 };
 std::optional<Limits> limits_of(c10::ScalarType dtype) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   switch (dtype) {
     case c10::kBool:
       return Limits{0, 1};
@@ -50,13 +50,13 @@ std::optional<Limits> limits_of(c10::ScalarType dtype) {
     case c10::kShort:
       return Limits{-32768, 32767};
     case c10::kInt:
-      return Limits{-2147483648.0, 2147483647.0};
+      return Limits{-2147483648, 2147483647};
     case c10::kUInt16:
       return Limits{0, 65535};
     case c10::kUInt32:
-      return Limits{0, 4294967295.0};
+      return Limits{0, 4294967295};
     case c10::kUInt64:
-      return Limits{0, 18446744073709551615.0};
+      return Limits{0, kMost};
     case c10::kHalf:
       return Limits{-65504, 65504};
     default:
@@ -71,13 +71,11 @@ void check_random(const SymInt& from, const SymInt& to, c10::ScalarType dtype, c
   TORCH_CHECK((kDiscrete & dtype_bit(dtype)) != 0,
               "check_random_bounds handles only integral, floating-point and boolean types");
   const auto limits = limits_of(dtype);
-  if (!limits || from.is_symbolic() || to.is_symbolic()) {
+  if (!limits) {
     return;
   }
-  const auto least = static_cast<double>(from.expect_int());
-  const auto most = static_cast<double>(to.expect_int()) - 1;
-  TORCH_CHECK(least >= limits->least && least <= limits->most, "from is out of bounds for ", dtype);
-  TORCH_CHECK(most >= limits->least && most <= limits->most, "to - 1 is out of bounds for ", dtype);
+  TORCH_CHECK(from >= limits->least && from <= limits->most, "from is out of bounds for ", dtype);
+  TORCH_CHECK(to > limits->least && to - 1 <= limits->most, "to - 1 is out of bounds for ", dtype);
 }
 
 at::Tensor rand_generator(SymIntArrayRef size, Gen, OptDtype dtype, OptLayout layout,
@@ -131,16 +129,14 @@ at::Tensor randint_rule(SymInt high, SymIntArrayRef size, OptDtype dtype, OptLay
 void check_randperm(const SymInt& n, c10::ScalarType dtype, c10::Device device) {
   TORCH_CHECK(n >= 0, "n must be non-negative, got ", n);
   check_dtype("randperm", dtype, dtypes::real, device);
-  if (n.is_symbolic()) {
-    return;
-  }
-  const double most = dtype == c10::kBFloat16 ? 257
-                      : dtype == c10::kHalf   ? 2049
-                      : dtype == c10::kFloat  ? 16777217
-                                              : std::numeric_limits<double>::infinity();
-  TORCH_CHECK(static_cast<double>(n.expect_int()) <= most, "n cannot be greater than ", most,
-              " for ", dtype, " type.");
-  check_fill(dtype, n.expect_int());
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto limits = limits_of(dtype);
+  const std::int64_t most = dtype == c10::kBFloat16 ? 257
+                            : dtype == c10::kHalf   ? 2049
+                            : dtype == c10::kFloat  ? 16777217
+                            : limits                ? limits->most
+                                                    : kMost;
+  TORCH_CHECK(n <= most, "n cannot be greater than ", most, " for ", dtype, " type.");
 }
 
 at::Tensor randperm_generator(SymInt n, Gen, OptDtype dtype, OptLayout layout, OptDevice device,
@@ -193,7 +189,7 @@ at::Tensor randint_like_rule(const at::Tensor& self, SymInt high, OptDtype dtype
 
 // In place: self keeps its metadata.
 at::Tensor& written(at::Tensor& self) {
-  at::assert_no_internal_overlap(self);
+  check_no_internal_overlap(self);
   return self;
 }
 
@@ -299,7 +295,7 @@ struct NormalOut<spec, TensorSpec (*)(A, B, Gen)> {
   static at::Tensor& call(A mean, B std, Gen generator, at::Tensor& out) {
     const TensorSpec one = spec(mean, std, std::move(generator));
     check_normal(out.scalar_type(), out.device());
-    resize_out(out, at::infer_size_symdimvector(one.sizes, out.sym_sizes()));
+    resize_out(out, broadcast_sizes(one.sizes, out.sym_sizes()));
     return written(out);
   }
 };

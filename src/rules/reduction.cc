@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "fake/sizes.h"
+
 namespace massless {
 
 using at::OptionalIntArrayRef;
@@ -39,27 +41,24 @@ TensorSpec reduced(const Tensor& self, OptionalIntArrayRef dims, bool keepdim,
   return {std::move(sizes), std::move(strides), dtype, claimed_device(self)};
 }
 
+// Without elements no kernel runs.
 void check_kernel(const Tensor& self, c10::ScalarType dtype, DtypeSet set, const char* name) {
-  if (!TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0))) {
-    check_dtype(name, dtype, set, self.device());
+  if (!takes_dtype(dtype, set, self.device()) && !is_empty(self)) {
+    unsupported_dtype(name, dtype);
   }
 }
 
+// ATen asks only where there are no elements; a dimension of size 0 says that there are none.
 void check_reducible(const Tensor& self, OptionalIntArrayRef dims, const char* name) {
-  if (!TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0))) {
+  if (!dims || dims->empty()) {
+    TORCH_CHECK_INDEX(!is_empty(self), name,
+                      "(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+                      "the reduction dim with the 'dim' argument.");
     return;
   }
-  TORCH_CHECK_INDEX(dims && !dims->empty(), name,
-                    "(): Expected reduction dim to be specified for input.numel() == 0. Specify "
-                    "the reduction dim with the 'dim' argument.");
   for (const std::int64_t dim : *dims) {
-    if (self.dim() == 0) {
-      TORCH_CHECK_INDEX(dim == 0 || dim == -1, name,
-                        "(): Expected reduction dim -1 or 0 for scalar but got ", dim);
-    } else {
-      TORCH_CHECK_INDEX(self.sym_size(dim) != 0, name, "(): Expected reduction dim ", dim,
-                        " to have non-zero size.");
-    }
+    TORCH_CHECK_INDEX(self.dim() == 0 || self.sym_size(dim) != 0, name,
+                      "(): Expected reduction dim ", dim, " to have non-zero size.");
   }
 }
 
@@ -142,7 +141,7 @@ Tensor& mean_out(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, OptD
 
 template <OpName name>
 TensorSpec extreme(const Tensor& self, at::IntArrayRef dim, bool keepdim) {
-  TORCH_CHECK(!dim.empty() || !TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0)), name.text,
+  TORCH_CHECK(!dim.empty() || !is_empty(self), name.text,
               "(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
               "reduction dim with the 'dim' argument.");
   check_reducible(self, dim, name.text);
@@ -159,7 +158,7 @@ Tensor& extreme_out(const Tensor& self, at::IntArrayRef dim, bool keepdim, Tenso
 }
 template <OpName name>
 TensorSpec extreme_all(const Tensor& self) {
-  TORCH_CHECK(!TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0)), name.text,
+  TORCH_CHECK(!is_empty(self), name.text,
               "(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
               "reduction dim with the 'dim' argument.");
   check_kernel(self, self.scalar_type(), dtypes::real_or_bool, name.text);
@@ -202,7 +201,7 @@ std::tuple<Tensor&, Tensor&> extreme_dim_out(const Tensor& self, std::int64_t di
 }
 
 Pair aminmax(const Tensor& self, std::optional<std::int64_t> dim, bool keepdim) {
-  TORCH_CHECK(dim || !TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0)),
+  TORCH_CHECK(dim || !is_empty(self),
               "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
               "identity.");
   check_reducible(self, as_dims(dim), "aminmax");
@@ -276,15 +275,17 @@ void check_norm_dtype(const Tensor& self, OptDtype dtype, const char* name) {
 
 // Norms of no elements exist only where the norm has a neutral element.
 void check_norm_elements(const Tensor& self, double order, OptionalIntArrayRef dim) {
-  if ((order >= 0 && order != std::numeric_limits<double>::infinity()) ||
-      !TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0))) {
+  if (order >= 0 && order != std::numeric_limits<double>::infinity()) {
     return;
   }
-  TORCH_CHECK(dim && !dim->empty(), "linalg.vector_norm cannot compute the ", order,
-              " norm on an empty tensor because the operation does not have an identity");
+  if (!dim || dim->empty()) {
+    TORCH_CHECK(!is_empty(self), "linalg.vector_norm cannot compute the ", order,
+                " norm on an empty tensor because the operation does not have an identity");
+    return;
+  }
   for (const std::int64_t d : *dim) {
-    TORCH_CHECK(self.sym_size(d) != 0, "linalg.vector_norm cannot compute the ", order,
-                " norm on the dimension ", d,
+    TORCH_CHECK(self.dim() == 0 || self.sym_size(d) != 0, "linalg.vector_norm cannot compute the ",
+                order, " norm on the dimension ", d,
                 " because this dimension is empty and the operation does not have an identity");
   }
 }
@@ -371,8 +372,7 @@ Pair moment_and_mean(const Tensor& self, OptionalIntArrayRef dim, const OptScala
 }
 
 TensorSpec logsumexp(const Tensor& self, at::IntArrayRef dim, bool keepdim) {
-  TORCH_CHECK(!dim.empty() || keepdim || self.dim() == 0 ||
-                  TORCH_GUARD_OR_FALSE(self.sym_numel().sym_eq(0)),
+  TORCH_CHECK(!dim.empty() || keepdim || self.dim() == 0 || is_empty(self),
               "logsumexp(): an empty list of dimensions reduces all of them, which needs keepdim");
   check_kernel(self, self.scalar_type(), dtypes::any_number, "logsumexp");
   return reduced(self, dim, keepdim, to_float(self.scalar_type()));

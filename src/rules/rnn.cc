@@ -91,14 +91,42 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> layer(const Tensor& input, const Tens
           make_fake(contiguous_spec(cx.sym_sizes(), dtype, device)), std::move(workspace)};
 }
 
+// oneDNN reads what it is given as it needs it; tensors of other sizes are refused here.
+void check_layer_backward(const Tensor& input, TensorRefs weights, TensorRefs sequences,
+                          TensorRefs states, const SymInt& hidden, const Tensor& workspace) {
+  TORCH_CHECK(input.dim() == 3, "mkldnn_rnn: expected an input of 3 dimensions, but got ",
+              input.dim());
+  const SymInt steps = input.sym_size(0);
+  const SymInt batch = input.sym_size(1);
+  const SymInt in = input.sym_size(2);
+  const std::array<SymInt, 4> sizes{hidden * 4 * in, hidden * 4 * hidden, hidden * 4, hidden * 4};
+  std::size_t i = 0;
+  for (const Tensor& weight : weights) {
+    check_numel(weight, sizes[i++], "a weight");
+  }
+  for (const Tensor& t : sequences) {
+    check_sizes(t, SymDimVector{steps, batch, hidden}, "an output");
+  }
+  for (const Tensor& t : states) {
+    check_numel(t, batch * hidden, "a state");
+  }
+  const auto itemsize = static_cast<int64_t>(input.element_size());
+  check_numel(workspace, workspace_bytes(steps, batch, in, hidden, itemsize), "a workspace");
+}
+
 // All gradients are float32, those of a bfloat16 layer too: oneDNN accumulates in it.
 Seven layer_backward(const Tensor& input, const Tensor& weight1, const Tensor& weight2,
                      const Tensor& weight3, const Tensor& weight4, const Tensor& hx,
-                     const Tensor& cx, const Tensor&, const Tensor&, const Tensor&,
-                     const OptionalTensor&, const OptionalTensor&, const OptionalTensor&, bool,
-                     int64_t mode, int64_t, int64_t, bool, bool, bool, at::IntArrayRef, bool,
-                     const Tensor& workspace) {
+                     const Tensor& cx, const Tensor& output, const Tensor& hy, const Tensor& cy,
+                     const OptionalTensor& grad_output, const OptionalTensor& grad_hy,
+                     const OptionalTensor& grad_cy, bool, int64_t mode, int64_t hidden_size,
+                     int64_t, bool, bool, bool, at::IntArrayRef, bool, const Tensor& workspace) {
   TORCH_CHECK(mode == kLstm, "mkldnn_rnn: only LSTM is supported, but got mode ", mode);
+  const Tensor of_output = grad_output.value_or(Tensor());
+  const Tensor of_hy = grad_hy.value_or(Tensor());
+  const Tensor of_cy = grad_cy.value_or(Tensor());
+  check_layer_backward(input, {weight1, weight2, weight3, weight4}, {output, of_output},
+                       {hx, cx, hy, cy, of_hy, of_cy}, hidden_size, workspace);
   same_device({input, weight1, weight2, weight3, weight4, hx, cx, workspace});
   const auto gradient = [](const Tensor& t) {
     return make_fake(contiguous_like_spec(t, c10::kFloat));

@@ -1,6 +1,5 @@
 // Operators that read or write along one dimension at the places an index tensor names: gather,
 // scatter, index_*, take, put, embedding, and the searches that make such indices.
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/WrapDimMinimal.h>
 
@@ -10,6 +9,7 @@
 #include "dispatch/error.h"
 #include "fake/known.h"
 #include "fake/rule.h"
+#include "fake/sizes.h"
 #include "rules/copy.h"
 #include "rules/factory.h"
 #include "rules/iterator.h"
@@ -39,7 +39,7 @@ TensorSpec contiguous_as(const at::Tensor& self) {
 TensorSpec gather_spec(const at::Tensor& self, std::int64_t dim, const at::Tensor& index, bool) {
   dim = c10::maybe_wrap_dim(dim, self.dim());
   const c10::Device device = same_device({self, index});
-  if (index.sym_numel() != 0) {
+  if (!taken_as_empty(index)) {
     TORCH_CHECK(is_index(index), "gather(): Expected dtype int32/int64 for index");
     TORCH_CHECK(nonempty_dim(self) == nonempty_dim(index),
                 "Index tensor must have the same number of dimensions as input tensor");
@@ -55,7 +55,7 @@ TensorSpec gather_spec(const at::Tensor& self, std::int64_t dim, const at::Tenso
 // src: null where a number is scattered.
 void check_scatter_shape(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                          const at::Tensor* src) {
-  if (index.sym_numel() == 0) {
+  if (taken_as_empty(index)) {
     return;
   }
   TORCH_CHECK(nonempty_dim(self) == nonempty_dim(index),
@@ -75,8 +75,7 @@ void check_scatter_shape(const at::Tensor& self, std::int64_t dim, const at::Ten
 TensorSpec scatter_checked(const char* name, const at::Tensor& self, std::int64_t dim,
                            const at::Tensor& index, const at::Tensor* src) {
   dim = c10::maybe_wrap_dim(dim, self.dim());
-  TORCH_CHECK(index.sym_numel() == 0 || is_index(index), name,
-              "(): Expected dtype int32/int64 for index");
+  TORCH_CHECK(is_index(index) || is_empty(index), name, "(): Expected dtype int32/int64 for index");
   TORCH_CHECK(src == nullptr || src->scalar_type() == self.scalar_type(), name,
               "(): Expected self.dtype to be equal to src.dtype");
   (void)same_device({self, index, src == nullptr ? self : *src});
@@ -146,7 +145,7 @@ TensorSpec index_select_spec(const at::Tensor& self, std::int64_t dim, const at:
 // Unlike the others its kernel looks at the output as it was given, too.
 at::Tensor& index_select_out(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                              at::Tensor& out) {
-  at::assert_no_internal_overlap(out);
+  check_no_internal_overlap(out);
   return out_disjoint<index_select_spec, false>(self, dim, index, out);
 }
 
@@ -270,7 +269,7 @@ at::Tensor& index_fill_tensor(at::Tensor& self, std::int64_t dim, const at::Tens
 TensorSpec take_spec(const at::Tensor& self, const at::Tensor& index) {
   TORCH_CHECK(index.scalar_type() == c10::kLong,
               "take(): Expected a long tensor for index, but got ", index.scalar_type());
-  TORCH_CHECK_INDEX(self.sym_numel() != 0 || index.sym_numel() == 0,
+  TORCH_CHECK_INDEX(!is_empty(self) || is_empty(index),
                     "take(): tried to take from an empty tensor");
   return contiguous_spec(index.sym_sizes(), self.scalar_type(), same_device({self, index}));
 }
@@ -287,7 +286,7 @@ TensorSpec put_spec(const at::Tensor& self, const at::Tensor& index, const at::T
       "put_(): Expected source and index to have the same number of elements, but got "
       "source.numel() = ",
       source.sym_numel(), ", index.numel() = ", index.sym_numel());
-  TORCH_CHECK_INDEX(self.sym_numel() != 0 || index.sym_numel() == 0,
+  TORCH_CHECK_INDEX(!is_empty(self) || is_empty(index),
                     "put_(): Tried to put elements into an empty tensor");
   (void)same_device({self, index, source});
   return empty_like_spec(self);
@@ -295,7 +294,7 @@ TensorSpec put_spec(const at::Tensor& self, const at::Tensor& index, const at::T
 at::Tensor& put_inplace(at::Tensor& self, const at::Tensor& index, const at::Tensor& source,
                         bool accumulate) {
   (void)put_spec(self, index, source, accumulate);
-  at::assert_no_internal_overlap(self);
+  check_no_internal_overlap(self);
   check_disjoint(self, index);
   check_disjoint(self, source);
   return self;
@@ -316,6 +315,9 @@ TensorSpec embedding_spec(const at::Tensor& weight, const at::Tensor& indices, S
 TensorSpec embedding_dense_backward_spec(const at::Tensor& grad, const at::Tensor& indices,
                                          SymInt count, SymInt, bool) {
   check_embedding_indices(indices, 2);
+  const SymInt expected = indices.sym_numel() * grad.sym_sizes().back();
+  TORCH_CHECK(required(grad.sym_numel().sym_eq(expected)), "shape '[", indices.sym_numel(), ", ",
+              grad.sym_sizes().back(), "]' is invalid for input of size ", grad.sym_numel());
   return contiguous_spec({count, grad.sym_sizes().back()}, grad.scalar_type(),
                          same_device({grad, indices}));
 }

@@ -25,7 +25,7 @@ const Tensor& or_undefined(const OptionalTensor& t) {
 }
 
 void check_floating(const char* kernel, const Tensor& t) {
-  if (!c10::isFloatingType(t.scalar_type()) && !known_zero(t.sym_numel())) {
+  if (!c10::isFloatingType(t.scalar_type()) && !is_empty(t)) {
     unsupported_dtype(kernel, t.scalar_type());
   }
 }
@@ -192,6 +192,9 @@ TensorSpec nll2d_backward_spec(const Tensor& grad, const Tensor& input, const Te
               total_weight.sym_sizes(), " (", total_weight.sym_numel(), " elements)");
   const c10::Device device = same_device({grad, input, target, w, total_weight});
   check_target_dtype(target);
+  TORCH_CHECK(input.sym_size(1) != 0 || is_empty(target),
+              "no class for any target (got input: ", input.sym_sizes(),
+              ", target: ", target.sym_sizes(), ")");
   if (reduction == at::Reduction::None) {
     TORCH_CHECK(grad.dim() == 3, "grad_output must have same dimension as target (3) but got ",
                 "dimension: ", grad.sym_sizes());
@@ -244,7 +247,7 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
     return make_fake(contiguous_spec({}, spec.dtype, spec.device));
   }
   Tensor made = make_fake(empty_like_spec(self));
-  if (!self.sym_sizes().equals(spec.sizes)) {
+  if (!equal_sizes(self.sym_sizes(), spec.sizes)) {
     set_geometry(made, spec.sizes, spec.strides, 0);
   }
   return made;
@@ -256,7 +259,7 @@ Tensor loss_gradient(const Tensor& grad, const Tensor& input, const Tensor& targ
   const TensorSpec spec = pair_spec("mse_backward", input, target);
   const TensorSpec all = iterate(operands(input, target, grad), false, spec.dtype, spec.dtype);
   Tensor made = make_fake(contiguous_like_spec(input));
-  if (!input.sym_sizes().equals(all.sizes)) {
+  if (!equal_sizes(input.sym_sizes(), all.sizes)) {
     set_geometry(made, all.sizes, all.strides, 0);
   }
   return made;
@@ -297,7 +300,7 @@ TensorSpec bce_spec(const Tensor& self, const Tensor& target, const Tensor& weig
     unsupported_dtype("binary_cross_entropy", self.scalar_type());
   }
   const TensorSpec made = iterate(all, false, self.scalar_type(), self.scalar_type());
-  TORCH_CHECK(self.sym_sizes().equals(made.sizes), "output with shape ", self.sym_sizes(),
+  TORCH_CHECK(equal_sizes(self.sym_sizes(), made.sizes), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", c10::SymIntArrayRef(made.sizes));
   return empty_like_spec(self);
 }

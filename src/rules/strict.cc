@@ -1,8 +1,9 @@
 #include "rules/strict.h"
 
-#include <ATen/MemoryOverlap.h>
+#include "fake/sizes.h"
 
 namespace massless {
+
 void write_out_strict(const at::Tensor& out, const TensorSpec& spec) {
   TORCH_CHECK(out.scalar_type() == spec.dtype, "Expected out tensor to have dtype ",
               c10::scalarTypeToTypeMeta(spec.dtype), ", but got ", out.dtype(), " instead");
@@ -10,17 +11,17 @@ void write_out_strict(const at::Tensor& out, const TensorSpec& spec) {
 }
 
 void check_inplace_strict(const at::Tensor& self, const TensorSpec& spec) {
-  TORCH_CHECK(self.sym_sizes().equals(spec.sizes), "Bad in-place call: input tensor size ",
+  TORCH_CHECK(equal_sizes(self.sym_sizes(), spec.sizes), "Bad in-place call: input tensor size ",
               self.sym_sizes(), " and output tensor size ", c10::SymIntArrayRef(spec.sizes),
               " should match");
   TORCH_CHECK(self.scalar_type() == spec.dtype, "Expected out tensor to have dtype ",
               c10::scalarTypeToTypeMeta(spec.dtype), ", but got ", self.dtype(), " instead");
-  at::assert_no_internal_overlap(self);
+  check_no_internal_overlap(self);
 }
 
 SymDimVector empty_like_strides(const at::Tensor& t) {
   const auto strides = t.sym_strides();
-  if (t.unsafeGetTensorImpl()->is_non_overlapping_and_dense()) {
+  if (is_dense(t)) {
     return {strides.begin(), strides.end()};
   }
   return dense_strides(t.sym_sizes(), strides);
@@ -50,11 +51,22 @@ void check_expand(const at::Tensor& from, c10::SymIntArrayRef target) {
               sizes.size(), ")");
   const std::size_t lead = target.size() - sizes.size();
   for (std::size_t i = sizes.size(); i-- > 0;) {
-    TORCH_CHECK(sizes[i] == target[lead + i] || sizes[i] == 1, "The expanded size of the tensor (",
+    TORCH_CHECK(expands_to(sizes[i], target[lead + i]), "The expanded size of the tensor (",
                 target[lead + i], ") must match the existing size (", sizes[i],
                 ") at non-singleton dimension ", lead + i, ".  Target sizes: ", target,
                 ".  Tensor sizes: ", sizes);
   }
+}
+
+void check_sizes(const at::Tensor& t, c10::SymIntArrayRef sizes, const char* name) {
+  TORCH_CHECK(!t.defined() || equal_sizes(t.sym_sizes(), sizes), "expected ", name, " of sizes ",
+              sizes, ", but got ", t.defined() ? t.sym_sizes() : sizes);
+}
+
+void check_numel(const at::Tensor& t, const c10::SymInt& numel, const char* name) {
+  TORCH_CHECK(!t.defined() || required(t.sym_numel().sym_eq(numel)), "expected ", name, " of ",
+              numel, " elements, but got the sizes ",
+              t.defined() ? t.sym_sizes() : c10::SymIntArrayRef());
 }
 
 }  // namespace massless

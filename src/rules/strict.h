@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "fake/rule.h"
+#include "fake/sizes.h"
 #include "rules/iterator.h"
 
 namespace massless {
@@ -29,10 +30,10 @@ TensorSpec format_like_spec(const at::Tensor& t, c10::MemoryFormat format);
 
 // As `expand`: each dimension of `from`, counted from the right, is 1 or the target's.
 void check_expand(const at::Tensor& from, c10::SymIntArrayRef target);
+// Of tensors that kernels read without asking, ATen's too: one of other sizes is refused here.
+void check_sizes(const at::Tensor& t, c10::SymIntArrayRef sizes, const char* name);
+void check_numel(const at::Tensor& t, const c10::SymInt& numel, const char* name);
 inline bool is_bool(const at::Tensor& t) { return t.scalar_type() == c10::kBool; }
-
-// True where the size is known to be 0 without a guard.
-inline bool known_zero(const c10::SymInt& n) { return TORCH_GUARD_OR_FALSE(n.sym_eq(0)); }
 
 namespace detail {
 

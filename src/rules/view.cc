@@ -6,10 +6,16 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/WrapDimMinimal.h>
 
+#include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
+#include "dispatch/sym_node.h"
 #include "fake/known.h"
 #include "fake/rule.h"
+#include "fake/sizes.h"
+#include "rules/reshape.h"
 #include "rules/view.h"
 
 namespace massless {
@@ -42,12 +48,6 @@ at::Tensor lift_rule(const at::Tensor& self) {
 at::Tensor& detach_inplace(at::Tensor& self) { return self; }
 
 at::Tensor fw_primal_rule(const at::Tensor& self, std::int64_t) { return alias_rule(self); }
-
-[[noreturn]] void not_viewable() {
-  TORCH_CHECK(false,
-              "view size is not compatible with input tensor's size and stride (at least one "
-              "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
-}
 
 // view.dtype to a type of another size: the last dimension, which must be dense, grows or shrinks.
 at::Tensor view_dtype_resized(const at::Tensor& self, c10::ScalarType dtype, std::int64_t from,
@@ -119,23 +119,8 @@ at::Tensor alias_rule(const at::Tensor& self) {
 }
 
 at::Tensor view_rule(const at::Tensor& self, SymIntArrayRef size) {
-  const auto plain = c10::asIntArrayRefSlowOpt(size);
-  if (plain && !self.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
-    const at::DimVector inferred = at::infer_size_dv(*plain, self.numel());
-    const auto strides = at::detail::computeStride(self.sizes(), self.strides(), inferred);
-    if (!strides) {
-      not_viewable();
-    }
-    return view_of(self, c10::fromIntArrayRefKnownNonNegative(inferred),
-                   c10::fromIntArrayRefSlow(*strides), self.sym_storage_offset());
-  }
-  const SymDimVector inferred = at::infer_size_dv(size, self.sym_numel());
-  const auto strides =
-      at::detail::computeStride(self.sym_sizes(), self.sym_strides(), SymIntArrayRef(inferred));
-  if (!strides) {
-    not_viewable();
-  }
-  return view_of(self, inferred, *strides, self.sym_storage_offset());
+  const Viewed view = viewed(self.sym_sizes(), self.sym_strides(), size);
+  return view_of(self, view.sizes, view.strides, self.sym_storage_offset());
 }
 
 at::Tensor reshape_alias_rule(const at::Tensor& self, SymIntArrayRef size, SymIntArrayRef stride) {
@@ -188,12 +173,14 @@ at::Tensor expand_rule(const at::Tensor& self, SymIntArrayRef size, bool) {
       sizes[i] = wanted;
       // A new dimension of size 1 has the stride of a dense outer dimension; any other is
       // repeated. A 0-dim tensor gives strides of 0 throughout.
-      const bool dense = !old_sizes.empty() && wanted == 1;
+      const bool dense = !old_sizes.empty() && is_plain(wanted, 1);
       strides[i] = dense ? sizes[i + 1] * strides[i + 1] : SymInt(0);
       continue;
     }
     const SymInt& old = old_sizes[i - added];
-    if (!given || old == wanted) {
+    const bool to_another = !is_plain(wanted, 1) && is_plain(old, 1);
+    if (!given || proved_equal(old, wanted) ||
+        (!to_another && at_example(old.sym_eq(wanted)) && old == wanted)) {
       sizes[i] = old;
       strides[i] = old_strides[i - added];
       continue;
@@ -250,30 +237,40 @@ at::Tensor select_rule(const at::Tensor& self, std::int64_t dim, SymInt index) {
   return selected(self, dim, index < 0 ? index + size : index);
 }
 
+namespace {
+
+// Python's clamping, for integers and for symbols. No end: the whole rest. Only the signs of the
+// ends are asked for.
+template <class Int>
+std::pair<Int, Int> clamped_slice(const Int& size, const Int& start, const std::optional<Int>& end,
+                                  const Int& step) {
+  TORCH_CHECK(step > 0, "slice step must be positive");
+  const auto clamped = [&](const Int& place) {
+    return place < 0 ? greatest(place + size, Int(0)) : least(place, size);
+  };
+  Int first = clamped(start);
+  const Int last = greatest(end ? clamped(*end) : size, first);
+  Int length = step == 1 ? last - first : (last - first + step - 1) / step;
+  return {std::move(first), std::move(length)};
+}
+
+}  // namespace
+
 SliceRange slice_range(const SymInt& size, std::optional<SymInt> start, std::optional<SymInt> end,
                        const SymInt& step) {
-  TORCH_CHECK(step > 0, "slice step must be positive");
-  SliceRange range{start ? *start : SymInt(0), SymInt(0)};
-  if (range.start < 0) {
-    range.start = range.start + size;
+  // The default end lies past every size.
+  if (end && !end->is_symbolic() && *end == std::numeric_limits<std::int64_t>::max()) {
+    end.reset();
   }
-  if (range.start < 0) {
-    range.start = 0;
-  } else if (range.start > size) {
-    range.start = size;
+  const auto plain = [](const SymInt& n) { return !n.is_heap_allocated(); };
+  if (plain(size) && plain(step) && (!start || plain(*start)) && (!end || plain(*end))) {
+    auto [first, length] = clamped_slice<std::int64_t>(
+        size.as_int_unchecked(), start ? start->as_int_unchecked() : 0,
+        end ? std::optional(end->as_int_unchecked()) : std::nullopt, step.as_int_unchecked());
+    return {first, length};
   }
-  SymInt last = size;  // the default end lies past every size
-  if (end && (end->is_symbolic() || *end != std::numeric_limits<std::int64_t>::max())) {
-    last = *end < 0 ? *end + size : *end;
-    if (last > size) {
-      last = size;
-    }
-  }
-  if (last < range.start) {
-    last = range.start;
-  }
-  range.length = (last - range.start + step - 1) / step;
-  return range;
+  auto [first, length] = clamped_slice<SymInt>(size, start ? *start : SymInt(0), end, step);
+  return {std::move(first), std::move(length)};
 }
 
 at::Tensor slice_rule(const at::Tensor& self, std::int64_t dim, std::optional<SymInt> start,
@@ -309,6 +306,20 @@ at::Tensor squeeze_dims_rule(const at::Tensor& self, at::IntArrayRef dims) {
   return view_of(self, g.sizes, g.strides, self.sym_storage_offset());
 }
 
+namespace {
+
+// The length of a list is a plain number: size <= count * split_size, and no smaller count does.
+std::int64_t count_of_pieces(const SymInt& size, const SymInt& split_size) {
+  const SymInt pieces = greatest((size + split_size - 1) / split_size, 1);
+  const auto there = hint_of(pieces);
+  if (there && size <= split_size * *there && (*there == 1 || size > split_size * (*there - 1))) {
+    return *there;
+  }
+  return pieces.guard_int(__FILE__, __LINE__);
+}
+
+}  // namespace
+
 std::vector<at::Tensor> split_rule(const at::Tensor& self, SymInt split_size, std::int64_t dim) {
   TORCH_CHECK(self.dim() != 0, "split expects at least a 1-dimensional tensor");
   TORCH_CHECK(split_size >= 0,
@@ -317,12 +328,7 @@ std::vector<at::Tensor> split_rule(const at::Tensor& self, SymInt split_size, st
   const SymInt& size = self.sym_sizes()[dim];
   TORCH_CHECK(split_size > 0 || size == 0,
               "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
-  std::int64_t count = 1;
-  if (split_size != 0) {
-    // The length of a list is a plain number.
-    const SymInt pieces = (size + split_size - 1) / split_size;
-    count = std::max<std::int64_t>(pieces.guard_int(__FILE__, __LINE__), 1);
-  }
+  const std::int64_t count = split_size != 0 ? count_of_pieces(size, split_size) : 1;
   std::vector<at::Tensor> made;
   made.reserve(count);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -373,11 +379,10 @@ at::Tensor diagonal_rule(const at::Tensor& self, std::int64_t offset, std::int64
   SymDimVector strides = to_vector(self.sym_strides());
   const SymInt rows = offset < 0 ? sizes[dim1] + offset : sizes[dim1];
   const SymInt columns = offset < 0 ? sizes[dim2] : sizes[dim2] - offset;
-  const SymInt length = rows.min(columns).max(0);
-  SymInt start = self.sym_storage_offset();
-  if (length != 0) {  // an empty diagonal starts where self does
-    start = start + (offset < 0 ? strides[dim1] * -offset : strides[dim2] * offset);
-  }
+  const SymInt length = greatest(least(rows, columns), 0);
+  // An empty diagonal starts where self does.
+  const SymInt away = offset < 0 ? strides[dim1] * -offset : strides[dim2] * offset;
+  const SymInt start = self.sym_storage_offset() + least(length, 1) * away;
   const SymInt step = strides[dim1] + strides[dim2];
   for (const std::int64_t dim : {std::max(dim1, dim2), std::min(dim1, dim2)}) {
     sizes.erase(sizes.begin() + dim);

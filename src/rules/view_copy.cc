@@ -1,13 +1,12 @@
 // The `*_copy` forms of the views: a contiguous copy of what the view shows; and the `*_scatter`
 // forms: a copy of the base with a new value for what the view shows.
-#include <ATen/InferSize.h>
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/WrapDimMinimal.h>
 
 #include "fake/rule.h"
 #include "fake/storage.h"
 #include "rules/copy.h"
+#include "rules/reshape.h"
 #include "rules/strict.h"
 #include "rules/view.h"
 
@@ -44,7 +43,7 @@ void copy_rules(torch::Library& m) {
 
 // view_copy and _reshape_copy take any geometry: where no view is possible they copy first.
 TensorSpec view_copy_spec(const at::Tensor& self, SymIntArrayRef size) {
-  const SymDimVector sizes = at::infer_size_dv(size, self.sym_numel());
+  const SymDimVector sizes = viewed_sizes(self.sym_sizes(), size);
   return contiguous_spec(sizes, self.scalar_type(), self.device());
 }
 
@@ -69,7 +68,7 @@ TensorSpec narrow_copy_spec(const at::Tensor& self, std::int64_t dim, SymInt sta
 
 // A copy of the whole storage, seen as self is; an expanded tensor is cloned instead.
 at::Tensor clone_preserving_strides(const at::Tensor& self) {
-  if (at::has_internal_overlap(self) == at::MemOverlap::Yes) {
+  if (overlaps_itself(self)) {
     return make_fake(empty_like_spec(self));
   }
   const auto itemsize = static_cast<std::int64_t>(self.element_size());
@@ -80,7 +79,7 @@ at::Tensor clone_preserving_strides(const at::Tensor& self) {
 }
 
 at::Tensor scattered(const at::Tensor& self, const at::Tensor& src, const at::Tensor& slice) {
-  TORCH_CHECK(slice.sym_sizes().equals(src.sym_sizes()),
+  TORCH_CHECK(equal_sizes(slice.sym_sizes(), src.sym_sizes()),
               "expected src to have a size equal to the slice of self. src size = ",
               src.sym_sizes(), ", slice size = ", slice.sym_sizes());
   return clone_preserving_strides(self);
@@ -119,24 +118,35 @@ void scatter_rules(torch::Library& m) {
 }
 
 // Gradients of views: zeros of the input's size with the gradient written in.
-TensorSpec zeros_around(const at::Tensor& grad, SymIntArrayRef sizes) {
-  return contiguous_spec(sizes, grad.scalar_type(), grad.device());
+template <class View>
+at::Tensor zeros_around(const at::Tensor& grad, SymIntArrayRef sizes, View&& view) {
+  at::Tensor made = make_fake(contiguous_spec(sizes, grad.scalar_type(), claimed_device(grad)));
+  check_expand(grad, view(made).sym_sizes());
+  return made;
 }
-TensorSpec select_backward_spec(const at::Tensor& grad, SymIntArrayRef sizes, std::int64_t,
-                                SymInt) {
-  return zeros_around(grad, sizes);
+at::Tensor select_backward(const at::Tensor& grad, SymIntArrayRef sizes, std::int64_t dim,
+                           SymInt index) {
+  return zeros_around(grad, sizes, [&](const at::Tensor& t) { return select_rule(t, dim, index); });
 }
-TensorSpec slice_backward_spec(const at::Tensor& grad, SymIntArrayRef sizes, std::int64_t, SymInt,
-                               SymInt, SymInt) {
-  return zeros_around(grad, sizes);
+at::Tensor slice_backward(const at::Tensor& grad, SymIntArrayRef sizes, std::int64_t dim,
+                          SymInt start, SymInt end, SymInt step) {
+  return zeros_around(grad, sizes,
+                      [&](const at::Tensor& t) { return slice_rule(t, dim, start, end, step); });
 }
-TensorSpec diagonal_backward_spec(const at::Tensor& grad, SymIntArrayRef sizes, std::int64_t,
-                                  std::int64_t, std::int64_t) {
-  return zeros_around(grad, sizes);
+at::Tensor diagonal_backward(const at::Tensor& grad, SymIntArrayRef sizes, std::int64_t offset,
+                             std::int64_t dim1, std::int64_t dim2) {
+  return zeros_around(grad, sizes,
+                      [&](const at::Tensor& t) { return diagonal_rule(t, offset, dim1, dim2); });
 }
-TensorSpec unfold_backward_spec(const at::Tensor& grad, SymIntArrayRef sizes, std::int64_t,
-                                std::int64_t, std::int64_t) {
-  return zeros_around(grad, sizes);
+at::Tensor unfold_backward(const at::Tensor& grad, SymIntArrayRef sizes, std::int64_t dim,
+                           std::int64_t size, std::int64_t step) {
+  return zeros_around(grad, sizes,
+                      [&](const at::Tensor& t) { return unfold_rule(t, dim, size, step); });
+}
+
+// ATen's alias is checked by nobody; a copy of what lies outside of the storage is refused here.
+at::Tensor checked_alias(const at::Tensor& self, SymIntArrayRef size, SymIntArrayRef stride) {
+  return as_strided_rule(self, size, stride, self.sym_storage_offset());
 }
 
 MASSLESS_RULES(m) {
@@ -158,7 +168,7 @@ MASSLESS_RULES(m) {
   copy_rules<"view_as_real_copy", "view_as_real_copy.out", view_as_real_rule>(m);
   copy_rules<"view_as_complex_copy", "view_as_complex_copy.out", view_as_complex_rule>(m);
   copy_rules<"view_copy.dtype", "view_copy.dtype_out", view_dtype_rule>(m);
-  copy_rules<"_reshape_alias_copy", "_reshape_alias_copy.out", reshape_alias_rule>(m);
+  copy_rules<"_reshape_alias_copy", "_reshape_alias_copy.out", checked_alias>(m);
   rule<"view_copy", functional<view_copy_spec>>(m);
   rule<"view_copy.out", out_strict<view_copy_spec>>(m);
   rule<"_reshape_copy", functional<view_copy_spec>>(m);
@@ -171,10 +181,10 @@ MASSLESS_RULES(m) {
   scatter_rules<"slice_scatter", "slice_scatter.out", slice_scatter_rule>(m);
   scatter_rules<"diagonal_scatter", "diagonal_scatter.out", diagonal_scatter_rule>(m);
   scatter_rules<"as_strided_scatter", "as_strided_scatter.out", as_strided_scatter_rule>(m);
-  rule<"select_backward", functional<select_backward_spec>>(m);
-  rule<"slice_backward", functional<slice_backward_spec>>(m);
-  rule<"diagonal_backward", functional<diagonal_backward_spec>>(m);
-  rule<"unfold_backward", functional<unfold_backward_spec>>(m);
+  rule<"select_backward", select_backward>(m);
+  rule<"slice_backward", slice_backward>(m);
+  rule<"diagonal_backward", diagonal_backward>(m);
+  rule<"unfold_backward", unfold_backward>(m);
 }
 
 }  // namespace

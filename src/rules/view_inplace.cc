@@ -7,6 +7,7 @@
 
 #include "dispatch/error.h"
 #include "fake/rule.h"
+#include "fake/sizes.h"
 #include "fake/storage.h"
 #include "rules/view.h"
 
@@ -142,11 +143,23 @@ const at::Tensor& resize_inplace(const at::Tensor& self, SymIntArrayRef size,
   TORCH_CHECK(!format || *format != c10::MemoryFormat::Preserve, "Unsupported memory format",
               format.value_or(c10::MemoryFormat::Contiguous));
   // The same sizes keep their strides, unless a format is named.
-  if (!format && self.sym_sizes().equals(size)) {
+  if (!format && equal_sizes(self.sym_sizes(), size)) {
     return self;
   }
   set_geometry(self, size, strides_of_format(size, format.value_or(c10::MemoryFormat::Contiguous)),
                self.sym_storage_offset());
+  return self;
+}
+
+const at::Tensor& resize_as_inplace(const at::Tensor& self, const at::Tensor& other,
+                                    std::optional<c10::MemoryFormat> format) {
+  resize_inplace(self, other.sym_sizes(), std::nullopt);
+  if (format) {
+    const c10::MemoryFormat wanted =
+        *format == c10::MemoryFormat::Preserve ? other.suggest_memory_format() : *format;
+    const SymDimVector sizes(other.sym_sizes().begin(), other.sym_sizes().end());
+    set_geometry(self, sizes, strides_of_format(sizes, wanted), self.sym_storage_offset());
+  }
   return self;
 }
 
@@ -224,6 +237,7 @@ MASSLESS_RULES(m) {
   rule<"unsqueeze_", unsqueeze_inplace>(m);
   rule<"as_strided_", as_strided_inplace>(m);
   rule<"resize_", resize_inplace>(m);
+  rule<"resize_as_", resize_as_inplace>(m);
   rule<"set_", set_empty_inplace>(m);
   rule<"set_.source_Storage", set_storage_inplace>(m);
   rule<"set_.source_Storage_storage_offset", set_storage_offset_inplace>(m);

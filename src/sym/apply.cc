@@ -1,5 +1,6 @@
 // The table's operators by name: checks the operands, calls the builder.
 #include <string>
+#include <vector>
 
 #include "sym/build.h"
 
@@ -44,12 +45,18 @@ Expr Builder::apply_power(Expr a, Expr exponent) const {
   return pow(a, exponent->value());
 }
 
+// By halves: each product on the way is interned, and of n factors one after the other these would
+// be n * n / 2 factors to keep.
 Expr Builder::product(std::span<const Expr> operands) const {
-  Expr all = context_.integer(1);
-  for (Expr e : operands) {
-    all = mul(all, e);
+  std::vector<Expr> parts(operands.begin(), operands.end());
+  while (parts.size() > 1) {
+    std::size_t made = 0;
+    for (std::size_t i = 0; i < parts.size(); i += 2) {
+      parts[made++] = i + 1 < parts.size() ? mul(parts[i], parts[i + 1]) : parts[i];
+    }
+    parts.resize(made);
   }
-  return all;
+  return parts.empty() ? context_.integer(1) : parts[0];
 }
 
 Expr Builder::apply(Op op, std::span<const Expr> operands) const {

@@ -152,7 +152,15 @@ Expr Builder::eq(Expr a, Expr b) const {
   return a->id < b->id ? cached(Op::eq, a, b, &Builder::eq_fresh)
                        : cached(Op::eq, b, a, &Builder::eq_fresh);
 }
-Expr Builder::eq_fresh(Expr a, Expr b) const { return equals_zero(sub(a, b)); }
+// a and b stand in the order of their ids: where one difference does not fit the other one is
+// tried, lest the order of creation decide what overflows.
+Expr Builder::eq_fresh(Expr a, Expr b) const {
+  try {
+    return equals_zero(sub(a, b));
+  } catch (const SymError&) {
+    return equals_zero(sub(b, a));
+  }
+}
 Expr Builder::ne(Expr a, Expr b) const { return logical_not(eq(a, b)); }
 
 Expr Builder::ge(Expr a, Expr b) const {

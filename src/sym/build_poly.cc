@@ -69,17 +69,23 @@ Expr merged(Context& context, std::span<const Term> a, std::span<const Term> b) 
   return from_terms(context, out);
 }
 
-// Sorts and adds up equal monomials.
+// Sorts and adds up equal monomials. Only the whole has to fit: in which order they are added is
+// not said.
 Expr collected(Context& context, std::vector<Term>& terms) {
   std::sort(terms.begin(), terms.end(), before);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < terms.size();) {
-    Term t = terms[i++];
-    for (; i < terms.size() && terms[i].monomial == t.monomial; ++i) {
-      t.coefficient = require(checked_add(t.coefficient, terms[i].coefficient), "sum");
+    Expr monomial = terms[i].monomial;
+    Int128 all = 0;
+    for (; i < terms.size() && terms[i].monomial == monomial; ++i) {
+      all += terms[i].coefficient;
     }
-    if (t.coefficient != 0) {
-      terms[kept++] = t;
+    const auto coefficient = static_cast<std::int64_t>(all);
+    if (coefficient != all) {
+      overflow("sum");
+    }
+    if (coefficient != 0) {
+      terms[kept++] = {coefficient, monomial};
     }
   }
   return from_terms(context, std::span(terms).first(kept));

@@ -28,7 +28,7 @@ inline std::optional<std::int64_t> checked_floordiv(std::int64_t a, std::int64_t
   if (b == -1) {
     return checked_neg(a);
   }
-  const std::int64_t q = a / b;
+  const std::int64_t q = a / b;  // NOLINT(clang-analyzer-core.DivideZero): the caller's b is not 0
   return q - static_cast<std::int64_t>(a % b != 0 && ((a < 0) != (b < 0)));
 }
 // b != 0. The result has the sign of b.

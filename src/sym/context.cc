@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -49,7 +50,11 @@ bool is_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
   const auto more = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; };
-  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), more);
+  // What the parser takes for something else.
+  constexpr std::array<std::string_view, 7> kWords{"True", "False", "and", "or",
+                                                   "not",  "nan",   "inf"};
+  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), more) &&
+         std::find(kWords.begin(), kWords.end(), name) == kWords.end();
 }
 
 }  // namespace
@@ -290,6 +295,7 @@ Expr Context::raw(Op op, std::span<const Expr> operands, Range range) {
 }
 
 std::size_t Context::memory() const {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): the table holds pointers
   return held_ + table_.size() * sizeof(Expr) + cache_.size() * sizeof(CacheEntry) +
          symbols_.size() * sizeof(SymbolInfo);
 }

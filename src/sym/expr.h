@@ -159,7 +159,8 @@ class Context {
   Expr boolean(bool value);
   Expr real_bits(std::int64_t bits);  // see real.h
   // A new symbol, or the one of that name (its range must be the same: bad_argument). Names are
-  // identifiers: letters, digits, '_' and '.', not starting with a digit.
+  // identifiers: letters, digits, '_' and '.', not starting with a digit, and none of the words of
+  // text.h: True, False, and, or, not, nan, inf.
   Expr symbol(std::string_view name, Range range = Range::all());
   Expr find_symbol(std::string_view name) const;  // null: none of that name
   const SymbolInfo& symbol_info(Expr symbol) const { return symbols_[symbol->symbol()]; }

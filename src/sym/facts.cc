@@ -51,10 +51,25 @@ std::optional<Congruence> both(Congruence a, Congruence b) {
 
 }  // namespace
 
+// A question that was not decided since the last fact: its negation would not be either. (Who asks
+// p, is told "unknown" and evaluates it to false, assumes not p next.)
+bool Facts::negation_is_open(Expr fact) const {
+  if (undecided_.empty()) {
+    return false;
+  }
+  try {
+    return undecided_.contains(build_.logical_not(fact));
+  } catch (const SymError&) {  // a constant does not fit in 64 bits
+    return false;
+  }
+}
+
 Truth Facts::assume(Expr fact) {
-  const Truth already = prove(fact);
-  if (already != Truth::unknown) {
-    return already;
+  if (!negation_is_open(fact)) {
+    const Truth already = prove(fact);
+    if (already != Truth::unknown) {
+      return already;
+    }
   }
   State before = state_;
   try {

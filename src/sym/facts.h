@@ -65,6 +65,7 @@ class Facts final : public Bounds {
   bool solve(Expr p, std::vector<Expr>& pending);
   void replace(Expr symbol, Expr value, std::vector<Expr>& pending);
   void changed();
+  bool negation_is_open(Expr fact) const;
   bool may_derive();  // counts down
 
   // facts_range.cc
@@ -77,6 +78,8 @@ class Facts final : public Bounds {
   Range compute_range(Expr e) const;
   Range known_range(Expr e) const;
   Expr simplify_node(Expr e) const;
+  Expr without_exact_quotients(Expr e) const;
+  Expr without_exact_quotient(Expr e, Expr quotient) const;
 
   // facts_prove.cc
   Truth decide(Expr question);

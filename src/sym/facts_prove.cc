@@ -5,6 +5,7 @@
 #include "sym/checked.h"
 #include "sym/facts.h"
 #include "sym/linear.h"
+#include "sym/shift.h"
 
 namespace massless::sym {
 namespace {
@@ -162,6 +163,7 @@ bool Facts::by_linear(Expr p, bool products) const {
 
 // p = c * choice + rest, where the choice is the least favourable one of its operands:
 //   p >= 0 if c * a + rest >= 0 for every operand a      (max with c < 0, min with c > 0, ite)
+// NOLINTNEXTLINE(misc-no-recursion): at most `splits` deep
 bool Facts::by_cases(Expr p, int splits) {
   const Terms terms(p);
   for (const Term& t : terms.variable()) {
@@ -172,9 +174,12 @@ bool Facts::by_cases(Expr p, int splits) {
     }
     Expr rest = build_.sub(p, build_.scale(t.monomial, t.coefficient));
     const auto operands = t.monomial->operands().subspan(t.monomial->is(Op::ite) ? 1 : 0);
-    return std::all_of(operands.begin(), operands.end(), [&](Expr operand) {
-      return at_least_zero(build_.add(rest, build_.scale(operand, t.coefficient)), splits - 1);
-    });
+    for (Expr operand : operands) {
+      if (!at_least_zero(build_.add(rest, build_.scale(operand, t.coefficient)), splits - 1)) {
+        return false;
+      }
+    }
+    return true;
   }
   return false;
 }
@@ -191,8 +196,8 @@ bool Facts::at_least_zero(Expr p, int splits) {
   const auto variable = terms.variable();
   const bool products = std::any_of(variable.begin(), variable.end(),
                                     [](const Term& t) { return is_product(t.monomial); });
-  return by_linear(p, false) || (products && by_linear(p, true)) ||
-         (splits > 0 && by_cases(p, splits));
+  return (products && not_negative_by_shift(p, *this)) || by_linear(p, false) ||
+         (products && by_linear(p, true)) || (splits > 0 && by_cases(p, splits));
 }
 
 Truth Facts::decide_equation(Expr p) {

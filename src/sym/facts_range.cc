@@ -207,7 +207,54 @@ Expr Facts::simplify_node(Expr e) const {
     }
   }
   const Range values = range(e);
-  return values.is_point() ? build_.integer(values.lo) : e;
+  return values.is_point() ? build_.integer(values.lo) : without_exact_quotients(e);
+}
+
+//   k * c * (x // k) * m -> c * (x - r) * m    where x == r (mod k)
+// and only if no x // k is left: it would no longer be known to be related to x.
+Expr Facts::without_exact_quotients(Expr e) const {
+  if (!e->is(Op::add)) {
+    return e;
+  }
+  const Terms terms(e);
+  for (const Term& t : terms.variable()) {
+    for (const Factor& f : Factors(t.monomial)) {
+      if (Expr opened = f.atom->is(Op::floordiv) ? without_exact_quotient(e, f.atom) : nullptr) {
+        return opened;
+      }
+    }
+  }
+  return e;
+}
+
+// Null: it stays.
+Expr Facts::without_exact_quotient(Expr e, Expr quotient) const {
+  Expr x = quotient->operands()[0];
+  Expr divisor = quotient->operands()[1];
+  if (!divisor->is_constant() || divisor->value() <= 0) {
+    return nullptr;
+  }
+  const std::int64_t k = divisor->value();
+  const Congruence c = congruence(x);
+  if (c.modulus % k != 0) {
+    return nullptr;
+  }
+  Expr exact = build_.sub(x, build_.integer(floor_mod(c.remainder, k)));
+  std::vector<Expr> parts;
+  for (const Term& t : e->terms()) {
+    Expr part = build_.integer(t.coefficient);
+    if (t.monomial != nullptr) {
+      Expr rest = build_.exact_quotient(t.monomial, quotient);
+      const bool divides = rest != nullptr && t.coefficient % k == 0;
+      if (rest != nullptr && (!divides || build_.exact_quotient(rest, quotient) != nullptr)) {
+        return nullptr;
+      }
+      part = divides ? build_.scale(build_.mul(exact, rest), t.coefficient / k)
+                     : build_.scale(t.monomial, t.coefficient);
+    }
+    parts.push_back(part);
+  }
+  return build_.sum(parts);
 }
 
 Expr Facts::simplify(Expr e) {

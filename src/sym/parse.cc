@@ -145,6 +145,22 @@ std::optional<Op> real_op(Op op) {
   }
 }
 
+// The operator that takes a whole run of such ones at once: a + b - c is one sum. Two at a time,
+// each sum on the way would be interned: n * n / 2 terms for n.
+std::optional<Op> run_of(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::sub:
+      return Op::add;
+    case Op::mul:
+    case Op::logical_and:
+    case Op::logical_or:
+      return op;
+    default:
+      return std::nullopt;
+  }
+}
+
 class Parser {
  public:
   Parser(Context& context, std::string_view text, bool create)
@@ -282,8 +298,11 @@ class Parser {
     }
     const int precedence =
         *op == Op::truediv ? op_info(Op::mul).precedence : op_info(*op).precedence;
-    // `**` takes from the right: it does not end one that waits.
-    reduce(*op == Op::pow ? precedence + 1 : precedence);
+    reduce(precedence + 1);
+    // `**` takes from the right: it does not end one that waits. A run is worked off as one.
+    if (*op != Op::pow && !continues_run(*op)) {
+      reduce(precedence);
+    }
     if (precedence == op_info(Op::eq).precedence && chained_) {
       fail(text_, t.column, "comparisons do not chain: write \"a < b and b < c\"");
     }
@@ -315,19 +334,49 @@ class Parser {
     return false;
   }
 
+  bool continues_run(Op op) const {
+    return run_of(op) && !waiting_.empty() && waiting_.back().wait == Wait::infix &&
+           run_of(waiting_.back().op) == run_of(op);
+  }
+
   // Applies what waits and binds at least as tightly.
   void reduce(int precedence) {
     chained_ = false;
     while (!waiting_.empty() && waiting_.back().precedence >= std::max(precedence, 1)) {
-      const Waiting w = waiting_.back();
-      waiting_.pop_back();
-      const std::size_t count = w.wait == Wait::prefix ? 1 : 2;
+      const Waiting last = waiting_.back();
+      std::vector<Waiting> run;
+      do {
+        run.push_back(waiting_.back());
+        waiting_.pop_back();
+      } while (last.wait == Wait::infix && continues_run(last.op));
+      std::reverse(run.begin(), run.end());
+      const std::size_t count = last.wait == Wait::prefix ? 1 : run.size() + 1;
       std::vector<Expr> given(operands_.end() - static_cast<std::ptrdiff_t>(count),
                               operands_.end());
       operands_.resize(operands_.size() - count);
-      operands_.push_back(applied(w.op, given, w.column));
-      chained_ = w.wait == Wait::infix && w.precedence == op_info(Op::eq).precedence;
+      operands_.push_back(run.size() == 1 ? applied(last.op, given, last.column)
+                                          : applied_run(run, given));
+      chained_ = last.wait == Wait::infix && last.precedence == op_info(Op::eq).precedence;
     }
+  }
+
+  // One sum, product or connective, unless a type does not fit: then from the left, as Python.
+  Expr applied_run(const std::vector<Waiting>& run, std::vector<Expr> given) {
+    const Op op = *run_of(run[0].op);
+    if (std::all_of(given.begin(), given.end(),
+                    [&](Expr e) { return e->type == op_info(op).operands; })) {
+      for (std::size_t i = 0; i < run.size(); ++i) {
+        if (run[i].op == Op::sub) {
+          given[i + 1] = build_.neg(given[i + 1]);
+        }
+      }
+      return applied(op, given, run[0].column);
+    }
+    Expr all = given[0];
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      all = applied(run[i].op, {all, given[i + 1]}, run[i].column);
+    }
+    return all;
   }
 
   // Beside a real an integer becomes a real, as in Python.

@@ -1,5 +1,6 @@
 // Printing, by an explicit stack of texts and of expressions still to print.
 #include <algorithm>
+#include <limits>
 #include <variant>
 
 #include "sym/checked.h"
@@ -123,6 +124,7 @@ struct Pending {
 };
 using Piece = std::variant<std::string, Pending>;
 
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr int kSum = op_info(Op::add).precedence;
 constexpr int kProduct = op_info(Op::mul).precedence;
 constexpr int kComparison = op_info(Op::eq).precedence;
@@ -269,23 +271,30 @@ class Printer {
     }
     for (std::size_t i = 0; i < terms.size(); ++i) {
       const bool minus = terms[i].coefficient < 0;
-      text(i == 0 ? (minus ? "-" : "") : minus ? " - " : " + ");
+      // Its magnitude alone is no number that the parser knows: a + -9223372036854775808*b.
+      const bool least = terms[i].coefficient == kLeast;
+      text(i == 0 ? (minus ? "-" : "") : least ? " + -" : minus ? " - " : " + ");
       term(terms[i], i == 0 && minus);
     }
   }
 
-  // p against 0 with positive terms on both sides.
+  // p against 0 with positive terms on both sides; as it is where a sign cannot be turned.
   void comparison(Expr p, std::string_view relation, std::string_view mirrored) {
     std::vector<Term> left;
     std::vector<Term> right;
     const Terms terms(p);
+    if (std::any_of(terms.begin(), terms.end(),
+                    [](const Term& t) { return t.coefficient == kLeast; })) {
+      sum({terms.begin(), terms.end()});
+      return text(std::string(relation) + "0");
+    }
     for (const Term& t : terms.variable()) {
       (t.coefficient > 0 ? left : right).push_back(t);
     }
     std::int64_t c = terms.constant();
     // Of an equation the side whose first term comes first is the left one.
     const auto by_order = [&](const Term& a, const Term& b) { return order_.before(a, b); };
-    if (relation == mirrored && !left.empty() && !right.empty() && checked_neg(c) &&
+    if (relation == mirrored && !left.empty() && !right.empty() &&
         by_order(*std::min_element(right.begin(), right.end(), by_order),
                  *std::min_element(left.begin(), left.end(), by_order))) {
       std::swap(left, right);

@@ -378,6 +378,8 @@ Range real_range(Op op, Range a, Range b) {
   }
 }
 
+// NOLINTBEGIN(misc-no-recursion): a rewrite builds float(i) or truediv(i, j), which are rewritten
+// once more at most
 // The rewrites of one operator; each answers null where it does not apply.
 class RealRules {
  public:
@@ -553,6 +555,7 @@ class RealRules {
   //   float(i) / float(j)     ->  truediv(i, j)     one rounding, and of 0 the same sign
   //   fmin(float(i), float(j))  ->  float(min(i, j))
   Expr lifted(Op op) const {
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): operands are never null
     Expr i = a_->type == Type::real ? exact_integer(a_) : nullptr;
     Expr j = b_->type == Type::real ? exact_integer(b_) : nullptr;
     if (i == nullptr || j == nullptr || !fits(i) || !fits(j)) {
@@ -633,6 +636,7 @@ Expr Builder::real(Op op, std::span<const Expr> operands) const {
   }
   return context_.raw(op, operands, real_range(op, bounds_of(a), bounds_of(b)));
 }
+// NOLINTEND(misc-no-recursion)
 
 std::optional<std::int64_t> parse_real(std::string_view text) {
   double value = 0;

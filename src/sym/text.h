@@ -16,7 +16,8 @@ std::string print(Expr e, const Context& context);
 // Reads what print writes, and what a user would write: operators of the table with Python's
 // precedence (comparisons do not chain), functions of the table, integers, real numbers ("2.5"),
 // True, False and names. Unknown names become symbols without range where `create`, else sym_parse.
-// Raises sym_parse with the column and what was expected; never recurses.
+// Beside a real an integer becomes one, as in Python: "2.5*s" is fmul(2.5, float(s)); "/" divides
+// to a real. Raises sym_parse with the column and what was expected; never recurses.
 Expr parse(Context& context, std::string_view text, bool create = true);
 
 }  // namespace massless::sym

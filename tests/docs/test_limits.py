@@ -42,19 +42,6 @@ def fails(error: type[BaseException], act: Callable[[], object], **mode) -> None
 # Not there yet
 
 
-def test_limit_symbolic_sizes() -> None:
-    x = torch.ones(3)
-    for ask in (
-        lambda: massless.fake_like(x, dynamic="all"),
-        lambda: massless.fake_tree([x], dynamic="all"),
-        lambda: massless.plan(torch.sin, (x,), dynamic="all"),
-        lambda: massless.fake_mode(shape_env=object()),
-    ):
-        with pytest.raises(TypeError):
-            ask()
-    assert not hasattr(massless, "Dim") and not hasattr(massless, "ShapeEnv")
-
-
 def test_limit_capture_and_deferred() -> None:
     for name in ("capture", "compile", "deferred_init", "materialize", "schema"):
         assert not hasattr(massless, name), name

@@ -55,6 +55,32 @@ TEST_F(Env, AProofLeavesNoGuardAndADecisionOne) {
   EXPECT_EQ(guards(), "b != s; b >= 2");
 }
 
+TEST_F(Env, WhatIsSetAsideIsDroppedOrDecided) {
+  Expr b = size("b", 4);
+  const auto product = [&] {
+    const std::vector<Expr> operands{b, env.integer(8)};
+    return env.apply(sym::Op::mul, operands);
+  };
+  env.set_aside((*this)("b != 1"));
+  product();
+  env.drop_aside();
+  EXPECT_EQ(guards(), "");
+  env.set_aside((*this)("b != 1"));
+  for (int i = 0; i < 3; ++i) {
+    product();
+  }
+  env.drop_aside();  // of a later question
+  EXPECT_EQ(guards(), "b != 1");
+  env.set_aside((*this)("b != 2"));
+  EXPECT_TRUE(env.decide((*this)("b >= 3")));
+  EXPECT_EQ(guards(), "b != 1; b != 2; b >= 3");
+  env.set_aside((*this)("b <= 9"));
+  std::thread([&] { env.drop_aside(); }).join();
+  EXPECT_EQ(guards(), "b != 1; b != 2; b >= 3; b <= 9");
+  env.set_aside((*this)("b != 5"));
+  EXPECT_FALSE(env.holds({{0, 5}}, nullptr));
+}
+
 TEST_F(Env, EarlierGuardsMayBeImpliedLater) {
   size("b", 4);
   env.decide((*this)("b >= 2"));

@@ -1,5 +1,7 @@
 """Plans as formulas: equal to the byte to a plan with those sizes, at every point of the guards."""
 
+import json
+import pathlib
 import random
 
 import pytest
@@ -7,8 +9,10 @@ import torch
 
 import massless
 import models
+from massless import models as builder
 
 POINTS = 10
+CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "configs"
 # An LSTM's seq stays 7: it is run step by step.
 DIMS = {"input_ids": {0: "batch", 1: "seq"}, "labels": {0: "batch", 1: "seq"}}
 
@@ -81,6 +85,25 @@ def test_formulas_equal_plans(name: str, train: bool, device: str):
         assert plan.flops.subs(**point) == there.flops, point
         for kind, most in there.kinds.items():
             assert plan.kinds[kind].subs(**point) == most, (kind, point)
+
+
+@pytest.mark.parametrize("task", ["forward", "train"])
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.json")), ids=lambda path: path.stem)
+def test_example_configs(path, task, tmp_path):
+    """With two layers each; tools/plan_points.py does the same with all of them."""
+    config = json.loads(path.read_text())
+    config |= {k: 2 for k in ("num_hidden_layers", "n_layer") if k in config}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    job = builder.job(str(tmp_path), task=task, batch=2, seq=64, dtype="bf16")
+    plan = massless.plan(job.step, job.symbolic_args(), device=job.where)
+    asked = random.Random(f"{path.stem} {task}")
+    for _ in range(POINTS):
+        batch, seq = asked.randint(1, 300), asked.randint(2, job.symbols["seq"][2])
+        with massless.fake_mode(device=job.where):
+            args = job.arguments(batch, seq)
+        there = massless.plan(job.step, args, device=job.where)
+        assert numbers(plan.at(batch=batch, seq=seq)) == numbers(there), (batch, seq)
+        assert plan.peak.subs(batch=batch, seq=seq) == there.peak
 
 
 def layers(x, *weights):

@@ -110,6 +110,8 @@ def check_question(case: Case, question: systems.Expr, answer: str, counts: Coun
     counts["decided by both"] += decided and answer != "unknown"
     if not decided and None in (can_hold, can_fail):
         counts["z3 timeouts"] += 1
+        print(f"z3 timeout, answered {answer}:", "; ".join(case.system.commands()[1:]))
+        print("  of these:", systems.text(question))
         if answer != "unknown":
             counts["z3 timeouts, decided here"] += 1
             assert case.counterexample(question, answer == "yes") is None, row

@@ -207,20 +207,6 @@ void list_of(Reader& in, F&& item) {
   in.expect(']');
 }
 
-// Integers are 0 (valid as indices), bools alternate, floats are small and positive.
-at::Tensor fill_of(std::int64_t numel, c10::ScalarType dtype) {
-  std::vector<double> values(static_cast<std::size_t>(numel), 0.0);
-  const bool floating = c10::isFloatingType(dtype) || c10::isComplexType(dtype);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (dtype == c10::kBool) {
-      values[i] = i % 2 == 0 ? 1.0 : 0.0;
-    } else if (floating) {
-      values[i] = 0.25 + 0.125 * static_cast<double>(i % 5);
-    }
-  }
-  return at::tensor(values, at::TensorOptions(c10::kDouble)).to(dtype);
-}
-
 struct Geometry {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
@@ -257,9 +243,8 @@ Geometry geometry_of(Reader& in) {
   return g;
 }
 
-// A storage that just holds the geometry, as an operator's own output has; no view for autograd.
+// A storage that just holds the geometry, as an operator's own output has.
 at::Tensor tensor_of(const Geometry& g, c10::ScalarType dtype) {
-  const at::AutoDispatchBelowADInplaceOrView no_view;
   std::int64_t extent = g.offset + 1;
   for (std::size_t i = 0; i < g.sizes.size(); ++i) {
     if (g.sizes[i] == 0) {
@@ -268,7 +253,7 @@ at::Tensor tensor_of(const Geometry& g, c10::ScalarType dtype) {
     }
     extent += g.strides[i] * (g.sizes[i] - 1);
   }
-  return fill_of(extent, dtype).as_strided(g.sizes, g.strides, g.offset);
+  return strided_over(filled(extent, dtype), g.sizes, g.strides, g.offset);
 }
 
 class CallReader {
@@ -332,6 +317,7 @@ class CallReader {
     }
     at::Tensor made = tensor_of(geometry_of(in_), *dtype);
     if (in_.take('=')) {
+      call_.with_values.push_back(made);
       fill(made);
     }
     if (in_.take('@')) {
@@ -521,6 +507,26 @@ Line line_of(std::string text, std::string where) {
 
 }  // namespace
 
+// Integers are 0 (valid as indices), bools alternate, floats are small and positive.
+at::Tensor filled(std::int64_t numel, c10::ScalarType dtype) {
+  std::vector<double> values(static_cast<std::size_t>(numel), 0.0);
+  const bool floating = c10::isFloatingType(dtype) || c10::isComplexType(dtype);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (dtype == c10::kBool) {
+      values[i] = i % 2 == 0 ? 1.0 : 0.0;
+    } else if (floating) {
+      values[i] = 0.25 + 0.125 * static_cast<double>(i % 5);
+    }
+  }
+  return at::tensor(values, at::TensorOptions(c10::kDouble)).to(dtype);
+}
+
+at::Tensor strided_over(const at::Tensor& elements, c10::IntArrayRef sizes,
+                        c10::IntArrayRef strides, std::int64_t offset) {
+  const at::AutoDispatchBelowADInplaceOrView no_view;
+  return elements.as_strided(sizes, strides, offset);
+}
+
 std::vector<Line> split_lines(std::string_view text, const std::string& file) {
   std::vector<Line> lines;
   std::istringstream in{std::string(text)};
@@ -562,7 +568,7 @@ std::vector<Line> read_lines(const std::string& path) {
 }
 
 Call parse_call(const Line& line) {
-  Call call{operator_of(line.operator_name), {}, {}, {}, false};
+  Call call{operator_of(line.operator_name), {}, {}, {}, false, {}};
   const std::string text = split_marks(line.text, call.marks);
   Reader in(std::string_view(text).substr(text.find('(')));
   CallReader values(in, call);

@@ -45,9 +45,16 @@ struct Call {
   c10::OperatorHandle op;
   torch::jit::Stack arguments;
   Marks marks;
-  std::vector<at::Tensor> on_cuda;  // those written with @cuda (their fakes are on cuda)
-  bool mentions_cuda = false;       // @cuda or a device argument
+  std::vector<at::Tensor> on_cuda;      // those written with @cuda (their fakes are on cuda)
+  bool mentions_cuda = false;           // @cuda or a device argument
+  std::vector<at::Tensor> with_values;  // those whose values are written
 };
+
+// As many elements as a tensor without values has.
+at::Tensor filled(std::int64_t numel, c10::ScalarType dtype);
+// A tensor over exactly such a vector, and no view for autograd.
+at::Tensor strided_over(const at::Tensor& elements, c10::IntArrayRef sizes,
+                        c10::IntArrayRef strides, std::int64_t offset);
 
 // Splits a file's text into its lines. Raises ParseError for a line with a bad name or suffix.
 std::vector<Line> split_lines(std::string_view text, const std::string& file);

@@ -1,23 +1,20 @@
 #include "rules/vector_run.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
-#include <c10/util/Exception.h>
 
 #include <cmath>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include "dispatch/error.h"
 #include "dispatch/state.h"
 #include "fake/known.h"
 #include "fake/tensor.h"
 #include "fake/walk.h"
+#include "rules/vector_call.h"
 
 namespace massless::vectors {
 namespace {
@@ -25,64 +22,6 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 using Differences = std::vector<std::string>;
-
-// What a call did: its results, or the error it raised.
-struct Outcome {
-  Stack results;
-  std::string error;  // class and text; empty: none
-  std::string error_class;
-  bool unsupported = false;  // an error of ours that is no answer
-};
-
-Outcome outcome_of(const std::function<Stack()>& call) {
-  const auto failed = [](const char* kind, const std::exception& error, bool unsupported = false) {
-    const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-    const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
-    return Outcome{{}, std::string(kind) + ": " + text, kind, unsupported};
-  };
-  try {
-    return Outcome{call(), {}, {}, false};
-  } catch (const Error& error) {
-    const bool answer =
-        error.code() == ErrorCode::device_mismatch || error.code() == ErrorCode::bad_argument;
-    return failed("Error", error, !answer);
-  } catch (const c10::IndexError& error) {
-    return failed("IndexError", error);
-  } catch (const c10::ValueError& error) {
-    return failed("ValueError", error);
-  } catch (const c10::TypeError& error) {
-    return failed("TypeError", error);
-  } catch (const c10::NotImplementedError& error) {
-    return failed("NotImplementedError", error);
-  } catch (const c10::Error& error) {
-    return failed("Error", error);
-  } catch (const std::exception& error) {
-    return failed("Error", error);
-  }
-}
-
-Stack call_boxed(const c10::OperatorHandle& op, Stack stack) {
-  const at::NoGradGuard no_grad;
-  op.callBoxed(stack);
-  return stack;
-}
-
-// Warnings (a resized output, a deprecated call) are not under test.
-struct Quiet final : c10::WarningHandler {
-  void process(const c10::Warning&) override {}
-};
-
-std::vector<at::Tensor> tensors_of(const Stack& stack) {
-  std::vector<at::Tensor> found;
-  for (const IValue& value : stack) {
-    if (value.isTensor()) {
-      found.push_back(value.toTensor());  // undefined ones too
-    } else {
-      for_each_tensor(value, [&](const at::Tensor& t) { found.push_back(t); });
-    }
-  }
-  return found;
-}
 
 class Comparison {
  public:
@@ -183,34 +122,9 @@ class Comparison {
     return true;
   }
 
-  // For each tensor the first of all that shares its storage, and the first that is the same one.
-  static std::vector<std::string> partition(const std::vector<at::Tensor>& in,
-                                            const std::vector<at::Tensor>& out) {
-    std::vector<std::pair<std::string, at::Tensor>> all;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      all.emplace_back("argument tensor " + std::to_string(i), in[i]);
-    }
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      all.emplace_back("output " + std::to_string(i), out[i]);
-    }
-    std::vector<std::string> found;
-    for (const auto& [name, t] : all) {
-      std::string text = name;
-      for (const auto& [other_name, other] : all) {
-        if (t.defined() && other.defined() &&
-            t.storage().unsafeGetStorageImpl() == other.storage().unsafeGetStorageImpl()) {
-          text += (t.is_same(other) ? " is " : " shares its storage with ") + other_name;
-          break;
-        }
-      }
-      found.push_back(text);
-    }
-    return found;
-  }
-
   void aliasing(const std::vector<at::Tensor>& real_out, const std::vector<at::Tensor>& fake_out) {
-    const auto real = partition(real_in_, real_out);
-    const auto fake = partition(fake_in_, fake_out);
+    const auto real = sharing(real_in_, real_out);
+    const auto fake = sharing(fake_in_, fake_out);
     for (std::size_t i = 0; i < real.size(); ++i) {
       if (real[i] != fake[i]) {
         differ("aliasing", real[i], fake[i]);
