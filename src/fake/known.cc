@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "dispatch/state.h"
-#include "fake/progression.h"
 #include "fake/number.h"
+#include "fake/progression.h"
 #include "fake/tensor.h"
 
 namespace massless {
