@@ -2,6 +2,7 @@
 // by name.
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -199,10 +200,9 @@ void bind_operators(py::module_& m) {
   });
   m.def("sym_is_integer", [](py::handle a) { return checked(is_whole(a.ptr()), "is_integer"); });
   m.def("sym_sum", [](const std::vector<py::object>& items) {
-    std::vector<PyObject*> all;
-    for (const py::object& item : items) {
-      all.push_back(item.ptr());
-    }
+    std::vector<PyObject*> all(items.size());
+    std::transform(items.begin(), items.end(), all.begin(),
+                   [](const py::object& item) { return item.ptr(); });
     return checked(sum(all), "sym_sum");
   });
 }

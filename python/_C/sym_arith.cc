@@ -370,6 +370,7 @@ Expr chosen(const Builder& build, Expr condition, Expr x, Expr y) {
 
 bool is_others(PyObject* a) { return is_symbol_type(Py_TYPE(a)) && SymOperand(a).foreign(); }
 
+// NOLINTNEXTLINE(misc-no-recursion): once, divmod is two other operations
 PyObject* binary(Binary op, PyObject* left, PyObject* right) {
   const Operand a(left);
   const Operand b(right);
