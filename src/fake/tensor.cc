@@ -615,7 +615,7 @@ std::int64_t example(const c10::SymInt& n) {
 // Strides of the example in terms of the sizes: each is looked up among the products of the sizes
 // that lie further in; one that is none of them (0, or of a cut out piece) stays as it is.
 SymDimVector strides_in_terms_of(c10::SymIntArrayRef sizes, c10::IntArrayRef strides) {
-  const SymDimVector contiguous = contiguous_strides(sizes);
+  SymDimVector contiguous = contiguous_strides(sizes);
   if (std::equal(strides.begin(), strides.end(), contiguous.begin(),
                  [](std::int64_t a, const c10::SymInt& b) { return a == example(b); })) {
     return contiguous;
