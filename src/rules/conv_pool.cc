@@ -3,8 +3,10 @@
 // `convolution` stands for the kernel that ATen's composite of that name picks (oneDNN, the slow
 // kernels, cuDNN); their outputs differ in memory format only, which is what is decided here.
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -16,6 +18,7 @@
 #include "rules/flops.h"
 #include "rules/iterator.h"
 #include "rules/strict.h"
+#include "rules/view.h"
 
 namespace massless {
 namespace {
@@ -55,12 +58,12 @@ SymDimVector expand_parameter(SymIntArrayRef values, const char* name, std::size
 }
 
 bool all_at_least(SymIntArrayRef values, int64_t least) {
-  for (const SymInt& value : values) {
-    if (value < least) {
-      return false;
-    }
-  }
-  return true;
+  return std::all_of(values.begin(), values.end(),
+                     [&](const SymInt& value) { return value >= least; });
+}
+bool all_are(SymIntArrayRef values, int64_t wanted) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](const SymInt& value) { return value == wanted; });
 }
 
 Convolution read_parameters(const Tensor& weight, SymIntArrayRef stride, SymIntArrayRef padding,
@@ -138,24 +141,75 @@ SymInt transposed_size(const Convolution& conv, const SymInt& in, const SymInt& 
   return out;
 }
 
-// channels_last where the input's or the weight's strides suggest it. One dimension is computed on
-// contiguous copies; three keep channels_last_3d only in oneDNN, which has no double and no
-// integers, and in cuDNN.
-MemoryFormat convolution_format(const Tensor& input, const Tensor& weight) {
+// Does oneDNN compute it? Integers and doubles it does not, and small problems in float ATen keeps.
+bool takes_one_dnn(const Convolution& conv, const Tensor& input, const Tensor& weight) {
+  if (!at::globalContext().userEnabledMkldnn() || !input.device().is_cpu()) {
+    return false;
+  }
+  for (std::size_t i = 0; conv.transposed && i < conv.stride.size(); ++i) {
+    if (conv.output_padding[i] >= conv.stride[i]) {
+      return false;
+    }
+  }
+  if (input.scalar_type() != c10::kFloat) {
+    return c10::isReducedFloatingType(input.scalar_type());
+  }
+  // A kernel of one dimension is seen as one of two: 1 x its size.
+  const auto in = input.sym_sizes();
+  const SymInt& width = weight.sym_sizes().back();
+  const SymInt height = weight.dim() == 3 ? SymInt(1) : weight.sym_size(-2);
+  const bool worth_it = at::get_num_threads() > 1 || width != 1 || height != 1 ||
+                        !all_are(conv.stride, 1) || !all_are(conv.dilation, 1) || in[0] >= 16;
+  const SymInt volume = in[0] * in[1] * in[2] * (weight.dim() == 3 ? SymInt(1) : in[3]);
+  return worth_it && (conv.groups > 1 || (width > 3 && height > 3) || in[0] > 1 || volume > 20480);
+}
+
+bool suggests(const Tensor& t, MemoryFormat format) { return t.suggest_memory_format() == format; }
+
+// A dimension of size 1 before the only one that is convolved; the input's is made contiguous
+// first, which leaves it as it is where only a channel's stride looks like another format.
+bool suggests_one_dimensional(const Tensor& input, const Tensor& weight) {
+  if (suggests(unsqueeze_rule(weight, 2), MemoryFormat::ChannelsLast)) {
+    return true;
+  }
+  return !proved_equal(input.sym_strides(), contiguous_strides(input.sym_sizes())) &&
+         input.is_contiguous() && suggests(unsqueeze_rule(input, 2), MemoryFormat::ChannelsLast);
+}
+
+// channels_last where the input's or the weight's strides suggest it; in three dimensions only
+// oneDNN and cuDNN keep it.
+MemoryFormat convolution_format(const Convolution& conv, const Tensor& input,
+                                const Tensor& weight) {
   const auto suggested = [&](MemoryFormat format) {
-    return input.suggest_memory_format() == format || weight.suggest_memory_format() == format;
+    return suggests(input, format) || suggests(weight, format);
   };
   if (weight.dim() == 4 && suggested(MemoryFormat::ChannelsLast)) {
     return MemoryFormat::ChannelsLast;
   }
-  const bool one_dnn =
-      at::globalContext().userEnabledMkldnn() &&
-      (input.scalar_type() == c10::kFloat || c10::isReducedFloatingType(input.scalar_type()));
-  if (weight.dim() == 5 && (input.is_cuda() || one_dnn) &&
-      suggested(MemoryFormat::ChannelsLast3d)) {
+  if (weight.dim() == 3 && suggests_one_dimensional(input, weight)) {
+    return MemoryFormat::ChannelsLast;
+  }
+  if (weight.dim() == 5 && suggested(MemoryFormat::ChannelsLast3d) &&
+      (input.is_cuda() || takes_one_dnn(conv, input, weight))) {
     return MemoryFormat::ChannelsLast3d;
   }
   return MemoryFormat::Contiguous;
+}
+
+// The strides of a result; in one dimension those of the result with a dimension of size 1 more.
+SymDimVector convolved_strides(SymIntArrayRef sizes, MemoryFormat format) {
+  if (sizes.size() != 3 || format == MemoryFormat::Contiguous) {
+    return strides_of_format(sizes, format);
+  }
+  SymDimVector strides = strides_of_format(SymDimVector{sizes[0], sizes[1], 1, sizes[2]}, format);
+  strides.erase(strides.begin() + 2);
+  return strides;
+}
+
+TensorSpec convolved_like(const Tensor& t, MemoryFormat format) {
+  const auto sizes = t.sym_sizes();
+  return {SymDimVector(sizes.begin(), sizes.end()), convolved_strides(sizes, format),
+          t.scalar_type(), claimed_device(t)};
 }
 
 // The result of an input without channels has none, whatever the weight says.
@@ -173,6 +227,23 @@ SymDimVector convolved_sizes(const Convolution& conv, const Tensor& input, const
   return sizes;
 }
 
+// Only an input without batch or without channels may have no elements; of the first kind the
+// result is made of the weight's first row.
+void check_elements(const Tensor& input, const Tensor& weight) {
+  const auto in = input.sym_sizes();
+  const auto kernel = weight.sym_sizes().slice(2);
+  for (const SymInt& n : kernel) {
+    const bool none = n == 0 && in[1] != 0;
+    TORCH_CHECK_INDEX(!none || !at_example(in[0].sym_eq(0)) || in[0] != 0,
+                      "select(): index 0 out of range for tensor of size [0] at dimension 0");
+    TORCH_CHECK(!none, "kernel size should be greater than zero, but got ", kernel);
+  }
+  for (const SymInt& n : in.slice(2)) {
+    TORCH_CHECK(n != 0 || in[0] == 0 || in[1] == 0,
+                "Only zero batch or zero channel inputs are supported, but got input shape: ", in);
+  }
+}
+
 TensorSpec any_convolution(const Convolution& conv, const Tensor& input, const Tensor& weight,
                            const Tensor& bias) {
   check_channels(conv, input, weight, bias);
@@ -180,9 +251,11 @@ TensorSpec any_convolution(const Convolution& conv, const Tensor& input, const T
   const c10::Device device = same_device({input, weight, bias});
   check_same_type(input, weight, "weight");
   check_same_type(input, bias, "bias");
+  check_elements(input, weight);
   const bool empty = taken_as_empty(input);  // then the result is, too
-  const MemoryFormat format = empty ? MemoryFormat::Contiguous : convolution_format(input, weight);
-  return {sizes, strides_of_format(sizes, format), input.scalar_type(), device};
+  const MemoryFormat format =
+      empty ? MemoryFormat::Contiguous : convolution_format(conv, input, weight);
+  return {sizes, convolved_strides(sizes, format), input.scalar_type(), device};
 }
 
 TensorSpec convolution_spec(const Tensor& input, const Tensor& weight, const OptionalTensor& bias,
@@ -209,11 +282,11 @@ TensorSpec mkldnn_convolution_spec(const Tensor& input, const Tensor& weight,
                           std::move(groups));
 }
 
-// The gradients of input and weight have the format of the convolution, except those of an empty
-// batch, which are zeros_like, and the weight's of a depthwise convolution without oneDNN, which is
-// put together from slices of one channel.
+// The gradients of input and weight have the format of the convolution, except those of an input
+// without batch or channels, which are zeros_like, and the weight's of a depthwise convolution
+// without oneDNN, which is put together from slices of one channel.
 Three convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                           at::OptionalSymIntArrayRef, SymIntArrayRef stride,
+                           at::OptionalSymIntArrayRef bias_sizes, SymIntArrayRef stride,
                            SymIntArrayRef padding, SymIntArrayRef dilation, bool transposed,
                            SymIntArrayRef output_padding, SymInt groups, std::array<bool, 3> mask) {
   const Convolution conv =
@@ -224,23 +297,34 @@ Three convolution_backward(const Tensor& grad, const Tensor& input, const Tensor
               "Expected input and grad_output to have the same number "
               "of dimensions, but got: ",
               input.dim(), " and ", grad.dim());
+  TORCH_CHECK(transposed || all_are(conv.output_padding, 0),
+              "output_padding is not supported for non-transposed convolutions; got: ",
+              SymIntArrayRef(conv.output_padding));
   check_sizes(grad, convolved_sizes(conv, input, weight), "a gradient");
   const bool empty = input.sym_size(0) == 0 || input.sym_size(1) == 0;
-  const MemoryFormat format = convolution_format(input, weight);
-  const bool sliced =
-      device.is_cpu() && conv.groups > 1 && weight.sym_size(1) == 1 &&
-      !(input.scalar_type() == c10::kFloat || c10::isReducedFloatingType(input.scalar_type()));
+  if (!empty) {
+    check_elements(input, weight);
+  }
+  const MemoryFormat format =
+      empty ? MemoryFormat::Contiguous : convolution_format(conv, input, weight);
   Three made;
   if (mask[0]) {
-    std::get<0>(made) = make_fake(empty ? empty_like_spec(input) : format_like_spec(input, format));
+    std::get<0>(made) = make_fake(empty ? empty_like_spec(input) : convolved_like(input, format));
   }
   if (mask[1]) {
+    const bool sliced = !empty && device.is_cpu() && conv.groups > 1 && weight.sym_size(1) == 1 &&
+                        !takes_one_dnn(conv, input, weight);
     const MemoryFormat of_weight = sliced ? MemoryFormat::Contiguous : format;
     std::get<1>(made) =
-        make_fake(empty ? empty_like_spec(weight) : format_like_spec(weight, of_weight));
+        make_fake(empty ? empty_like_spec(weight) : convolved_like(weight, of_weight));
   }
   if (mask[2]) {
-    std::get<2>(made) = make_fake(contiguous_spec({grad.sym_size(1)}, grad.scalar_type(), device));
+    TORCH_CHECK(!empty || bias_sizes,
+                "the gradient of the bias of an empty input has the sizes of the bias, which are "
+                "not given");
+    std::get<2>(made) =
+        make_fake(empty ? contiguous_spec(*bias_sizes, weight.scalar_type(), device)
+                        : contiguous_spec({grad.sym_size(1)}, grad.scalar_type(), device));
   }
   return made;
 }

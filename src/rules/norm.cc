@@ -270,6 +270,13 @@ void write_running(const Tensor& running, const char* name) {
   }
 }
 
+// The statistics of a batch need one.
+void check_batch_elements(const BatchNorm& call, const Tensor& input) {
+  TORCH_CHECK(
+      call.device.is_cuda() || !is_empty(input),
+      "input tensor must have at least one element, but got input_sizes = ", input.sym_sizes());
+}
+
 TensorSpecs<3> batch_norm_any(const Tensor& input, const Tensor& weight, const Tensor& bias,
                               const Tensor& running_mean, const Tensor& running_var,
                               bool training) {
@@ -280,9 +287,9 @@ TensorSpecs<3> batch_norm_any(const Tensor& input, const Tensor& weight, const T
     write_running(running_mean, "running_mean");
     write_running(running_var, "running_var");
   }
-  TORCH_CHECK(
-      !training || call.device.is_cuda() || !is_empty(input),
-      "input tensor must have at least one element, but got input_sizes = ", input.sym_sizes());
+  if (training) {
+    check_batch_elements(call, input);
+  }
   // In evaluation the CPU saves nothing, CUDA a copy of the running statistics.
   const bool saves = training || call.device.is_cuda();
   const TensorSpec saved =
@@ -365,6 +372,7 @@ TensorSpecs<2> batch_norm_update_stats_spec(const Tensor& input, const OptionalT
       check_batch_norm(input, {or_undefined(running_mean), or_undefined(running_var)});
   write_running(or_undefined(running_mean), "running_mean");
   write_running(or_undefined(running_var), "running_var");
+  check_batch_elements(call, input);
   const TensorSpec saved = contiguous_spec({call.channels}, call.statistic, call.device);
   return {saved, saved};
 }

@@ -54,6 +54,18 @@ SymInt workspace_bytes(const SymInt& steps, const SymInt& batch, const SymInt& i
          whole_pages(layer_difference) * 2 + whole_pages(cell) + whole_pages(cell_difference);
 }
 
+// oneDNN reads what it is given as it needs it; tensors of other sizes are refused here.
+void check_layer(const Tensor& input, TensorRefs weights, TensorRefs states, const SymInt& hidden) {
+  const std::array<SymInt, 2> columns{input.sym_size(2), hidden};
+  std::size_t i = 0;
+  for (const Tensor& weight : weights) {
+    check_sizes(weight, SymDimVector{hidden * 4, columns[i++]}, "a weight");
+  }
+  for (const Tensor& state : states) {
+    check_numel(state, input.sym_size(1) * hidden, "a state");
+  }
+}
+
 // Without grad mode the layer runs for inference and leaves no workspace, whatever `train` says.
 std::tuple<Tensor, Tensor, Tensor, Tensor> layer(const Tensor& input, const Tensor& weight0,
                                                  const Tensor& weight1, const Tensor& weight2,
@@ -73,13 +85,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> layer(const Tensor& input, const Tens
   const SymInt steps = input.sym_size(0);
   const SymInt batch = input.sym_size(1);
   const SymInt in = input.sym_size(2);
-  TORCH_CHECK(
-      weight0.dim() == 2 && weight0.sym_size(1) == in && weight0.sym_size(0) == hidden_size * 4,
-      "mkldnn_rnn: expected a weight of size [", hidden_size * 4, ", ", in, "], but got ",
-      weight0.sym_sizes());
-  TORCH_CHECK(weight1.dim() == 2 && weight1.sym_size(1) == hidden_size,
-              "mkldnn_rnn: expected a recurrent weight of size [", hidden_size * 4, ", ",
-              hidden_size, "], but got ", weight1.sym_sizes());
+  check_layer(input, {weight0, weight1}, {hx, cx}, hidden_size);
+  if (has_biases) {
+    check_sizes(weight2, SymDimVector{hidden_size * 4}, "a bias");
+    check_sizes(weight3, SymDimVector{hidden_size * 4}, "a bias");
+  }
   Tensor workspace;
   if (at::GradMode::is_enabled()) {
     const SymInt bytes = workspace_bytes(steps, batch, in, hidden_size,
@@ -91,7 +101,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> layer(const Tensor& input, const Tens
           make_fake(contiguous_spec(cx.sym_sizes(), dtype, device)), std::move(workspace)};
 }
 
-// oneDNN reads what it is given as it needs it; tensors of other sizes are refused here.
+// As check_layer, and what the forward pass made.
 void check_layer_backward(const Tensor& input, TensorRefs weights, TensorRefs sequences,
                           TensorRefs states, const SymInt& hidden, const Tensor& workspace) {
   TORCH_CHECK(input.dim() == 3, "mkldnn_rnn: expected an input of 3 dimensions, but got ",

@@ -308,6 +308,8 @@ void check_embedding_indices(const at::Tensor& indices, int position) {
 TensorSpec embedding_spec(const at::Tensor& weight, const at::Tensor& indices, SymInt, bool, bool) {
   TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
   check_embedding_indices(indices, 1);
+  TORCH_CHECK(weight.sym_sizes()[0] != 0 || is_empty(indices),
+              "index_select(): self indexing axis dim should be positive");
   SymDimVector sizes(indices.sym_sizes().begin(), indices.sym_sizes().end());
   sizes.push_back(weight.sym_sizes()[1]);
   return contiguous_spec(sizes, weight.scalar_type(), same_device({weight, indices}));

@@ -317,14 +317,18 @@ Tensor binary_cross_entropy_backward(const Tensor& grad, const Tensor& self, con
 
 // ---- dropout ----
 
-// The mask has the input's layout; eager asks bernoulli_ for 1 - p.
-TensorSpecs<2> dropout_spec(const Tensor& input, double p, std::optional<bool> train) {
+// The mask has the input's layout; eager asks bernoulli_ for 1 - p. The CPU's kernel hands an input
+// without elements back, before any check, with a mask of its dtype.
+std::tuple<Tensor, Tensor> dropout(const Tensor& input, double p, std::optional<bool> train) {
+  if (input.device().is_cpu() && is_empty(input)) {
+    return {input, make_fake(empty_like_spec(input))};
+  }
   const bool drops = train.value_or(true);
   TORCH_CHECK(!drops || (p >= 0 && p <= 1),
               "bernoulli_ expects p to be in [0, 1], but got p=", 1 - p);
   TORCH_CHECK(!drops || p == 0 || !c10::isIntegralType(input.scalar_type(), true),
               "result type Float can't be cast to the desired output type ", input.scalar_type());
-  return {empty_like_spec(input), empty_like_spec(input, c10::kBool)};
+  return {make_fake(empty_like_spec(input)), make_fake(empty_like_spec(input, c10::kBool))};
 }
 
 TensorSpec dropout_backward_spec(const Tensor& grad, const Tensor& mask, double) {
@@ -358,7 +362,7 @@ MASSLESS_RULES(m) {
   rule<"huber_loss_backward", huber_loss_backward>(m);
   rule<"binary_cross_entropy", binary_cross_entropy>(m);
   rule<"binary_cross_entropy_backward", binary_cross_entropy_backward>(m);
-  rule<"native_dropout", functional<dropout_spec>>(m);
+  rule<"native_dropout", dropout>(m);
   rule<"native_dropout_backward", functional<dropout_backward_spec>>(m);
 }
 

@@ -82,6 +82,7 @@ at::Tensor scattered(const at::Tensor& self, const at::Tensor& src, const at::Te
   TORCH_CHECK(equal_sizes(slice.sym_sizes(), src.sym_sizes()),
               "expected src to have a size equal to the slice of self. src size = ",
               src.sym_sizes(), ", slice size = ", slice.sym_sizes());
+  check_no_internal_overlap(slice);
   return clone_preserving_strides(self);
 }
 
