@@ -14,49 +14,27 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from measure import CONFIGS, ROOT, Figure, best_us, least_seconds, llama_8b, small_llama
 from rich.console import Console
 from rich.table import Table
 from sym_replay import figures as sym_figures
+from symbolic import figures as symbolic_figures
 from torch._subclasses import FakeTensorMode
 from torch.nn import functional as F
-from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
-ROOT = Path(__file__).resolve().parent.parent
-CONFIGS = ROOT / "examples" / "configs"
 LIMIT_RULE_US = 0.6
+LIMIT_SYMBOLIC_RULE_US = 3.0
+LIMIT_COMPARISON_US = 0.3
 LIMIT_RATIO = 100
 LIMIT_FORWARD = 2.0
 LIMIT_RSS = 2**30
 LIMIT_BUILD = 15 * 60
 
 
-@dataclass
-class Row:
-    """One figure: what was measured, against what, and whether it is met."""
-
-    what: str
-    measured: str
-    rival: str
-    limit: str
-    met: bool
-
-
-def best_us(call: Callable[[], object], repeats: int, rounds: int = 5) -> float:
-    """Least mean over some rounds, in microseconds: the machine is shared."""
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(repeats):
-            call()
-        best = min(best, (time.perf_counter() - start) / repeats)
-    return best * 1e6
-
-
-def rules_from_cpp() -> list[Row]:
+def rules_from_cpp() -> list[Figure]:
     binary = next(iter(ROOT.glob("build/**/bench/rules_bench")), None)
     if binary is None:
         raise SystemExit("bench: rules_bench is not built; run `make bench`")
@@ -75,9 +53,21 @@ def rules_from_cpp() -> list[Row]:
     for row in json.loads(out)["benchmarks"]:
         if row.get("run_type") == "iteration":
             name = row["name"].split("/")[0]
-            best[name] = min(best.get(name, float("inf")), row["real_time"] / 1000)
+            best[name] = min(best.get(name, float("inf")), row["cpu_time"] / 1000)
+
+    def limit(name: str) -> float:
+        if name == "symbolic_comparison":
+            return LIMIT_COMPARISON_US
+        return LIMIT_SYMBOLIC_RULE_US if name.startswith("symbolic_") else LIMIT_RULE_US
+
     return [
-        Row(f"{name} from C++", f"{us:.2f} us", "-", f"<= {LIMIT_RULE_US} us", us <= LIMIT_RULE_US)
+        Figure(
+            f"{name.replace('_', ' ', 1) if name.startswith('symbolic') else name} from C++",
+            f"{us:.2f} us",
+            "-",
+            f"<= {limit(name)} us",
+            us <= limit(name),
+        )
         for name, us in best.items()
     ]
 
@@ -93,14 +83,14 @@ def operators(make: Callable[..., torch.Tensor]) -> dict[str, Callable[[], objec
     }
 
 
-def rules_from_python() -> list[Row]:
+def rules_from_python() -> list[Figure]:
     with torch.no_grad():
         with massless.fake_mode():
             ours = {k: best_us(f, 2000) for k, f in operators(torch.empty).items()}
         with FakeTensorMode():
             theirs = {k: best_us(f, 100) for k, f in operators(torch.empty).items()}
     return [
-        Row(
+        Figure(
             f"{k} from Python",
             f"{ours[k]:.2f} us",
             f"FakeTensorMode {theirs[k]:.0f} us ({theirs[k] / ours[k]:.0f}x)",
@@ -111,45 +101,17 @@ def rules_from_python() -> list[Row]:
     ]
 
 
-def second_run(forward: Callable[[], object], rounds: int = 5) -> float:
-    """Seconds of the second and later forwards: the least of some."""
-    forward()
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        forward()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
-def small_llama() -> LlamaForCausalLM:
-    config = LlamaConfig(
-        vocab_size=128,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=32,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-    )
-    return LlamaForCausalLM._from_config(config, attn_implementation="sdpa").eval()
-
-
-def llama_forward() -> Row:
+def llama_forward() -> Figure:
     def forward_of(mode, batch: int, seq: int, build: Callable[[], torch.nn.Module]) -> float:
         with mode, torch.no_grad():
             model = build()
             ids = torch.zeros(batch, seq, dtype=torch.int64)
-            return second_run(lambda: model(input_ids=ids, use_cache=False))
-
-    def llama_8b() -> torch.nn.Module:
-        config = AutoConfig.from_pretrained(CONFIGS / "llama-3-8b.json")
-        model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
-        return model.eval()
+            return least_seconds(lambda: model(input_ids=ids, use_cache=False))
 
     eager = forward_of(contextlib.nullcontext(), 1, 4, small_llama)
     ours = forward_of(massless.fake_mode(), 2, 128, llama_8b)
     theirs = forward_of(FakeTensorMode(), 2, 128, llama_8b)
-    return Row(
+    return Figure(
         "Llama-3-8B forward 2 x 128 on fakes",
         f"{ours * 1e3:.1f} ms",
         f"eager, hidden 32: {eager * 1e3:.1f} ms; FakeTensorMode {theirs * 1e3:.0f} ms",
@@ -172,7 +134,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
 
-def growth_405b() -> Row:
+def growth_405b() -> Figure:
     start = time.perf_counter()
     out = subprocess.run(
         [sys.executable, "-c", GROWTH, str(CONFIGS / "llama-3.1-405b.json")],
@@ -182,7 +144,7 @@ def growth_405b() -> Row:
         env={**os.environ, "HF_HUB_OFFLINE": "1"},
     ).stdout
     grown = int(out.split()[-1])
-    return Row(
+    return Figure(
         "resident memory of `plan` of a 405B step",
         f"{grown / 2**20:.0f} MiB",
         f"{time.perf_counter() - start:.0f} s in all",
@@ -191,7 +153,7 @@ def growth_405b() -> Row:
     )
 
 
-def clean_build() -> Row:
+def clean_build() -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         env = {**os.environ, "CCACHE_DISABLE": "1"}
@@ -208,7 +170,7 @@ def clean_build() -> Row:
         subprocess.run(configure, check=True, env=env, capture_output=True)
         subprocess.run(["ninja", "-C", folder, "-j2"], check=True, env=env, capture_output=True)
         seconds = time.perf_counter() - start
-    return Row(
+    return Figure(
         "clean build on 2 cores",
         f"{seconds / 60:.1f} min",
         "-",
@@ -221,7 +183,7 @@ def main() -> int:
     if shutil.which("ninja") is None:
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     rows = rules_from_cpp() + rules_from_python() + [llama_forward(), growth_405b()]
-    rows += [Row(*figure) for figure in sym_figures()]
+    rows += sym_figures() + symbolic_figures()
     if "--no-build" not in sys.argv:
         rows.append(clean_build())
     table = Table(title=f"massless bench, torch {torch.__version__}, {os.cpu_count()} cores")

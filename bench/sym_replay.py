@@ -9,15 +9,14 @@ import json
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from measure import ROOT, Figure
 from torch import SymBool
 from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, statically_known_true
 
-ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "bench" / "data"
 MODELS = ("llama", "bert", "resnet")
 LIMIT_REPLAY = 500
@@ -25,16 +24,6 @@ LIMIT_COMPARE_US = 0.3
 LIMIT_PROOF_US = 5
 LIMIT_MEMOISED_US = 0.2
 LIMIT_BYTES = 100
-
-
-class Figure(NamedTuple):
-    """As bench/run.py's Row."""
-
-    what: str
-    measured: str
-    rival: str
-    limit: str
-    met: bool
 
 
 class Replay:

@@ -37,11 +37,6 @@ ExprNode::ExprNode(std::shared_ptr<ShapeEnv> env, Expr expr) : env_(std::move(en
   static_cast<void>(kOriginInstalled);
 }
 
-ExprNode* expr_node(c10::SymNodeImpl* node) noexcept { return dynamic_cast<ExprNode*>(node); }
-ExprNode* expr_node(const c10::SymInt& size) noexcept {
-  return size.is_heap_allocated() ? expr_node(size.toSymNodeImplUnowned()) : nullptr;
-}
-
 c10::SymInt size_of(const std::shared_ptr<ShapeEnv>& env, Expr e) {
   if (e->is_constant()) {
     return e->value();
@@ -50,23 +45,23 @@ c10::SymInt size_of(const std::shared_ptr<ShapeEnv>& env, Expr e) {
 }
 
 Expr expr_of(ShapeEnv& env, const c10::SymInt& size) {
+  if (!size.is_heap_allocated()) {
+    return env.integer(size.as_int_unchecked());
+  }
+  const ExprNode* node = expr_node(size);
+  if (C10_LIKELY(node != nullptr && node->env().get() == &env)) {
+    return node->expr();
+  }
   if (const auto plain = size.maybe_as_int()) {
     return env.integer(*plain);
   }
-  const ExprNode* node = expr_node(size);
-  if (node == nullptr || node->env().get() != &env) {
-    raise(ErrorCode::foreign_symbol,
-          "the size " + size.toSymNode()->str() + " of another ShapeEnv met one of this");
-  }
-  return node->expr();
+  raise(ErrorCode::foreign_symbol,
+        "the size " + size.toSymNode()->str() + " of another ShapeEnv met one of this");
 }
 
 std::optional<std::int64_t> hint_of(const c10::SymInt& n) {
-  if (const auto plain = n.maybe_as_int()) {
-    return plain;
-  }
   const ExprNode* node = expr_node(n);
-  return node == nullptr ? std::nullopt : node->env()->hint(node->expr());
+  return node == nullptr ? n.maybe_as_int() : node->env()->hint(node->expr());
 }
 
 std::optional<bool> hint_of(const c10::SymBool& condition) {
@@ -120,24 +115,29 @@ Expr ExprNode::number(Expr e) const {
 
 // An integer beside a real becomes a real, a truth value a number, as in Python; two truth values
 // may be compared.
-SymNode ExprNode::binary(Op op, Op real, const SymNode& other) {
-  return with_sym_errors([&] {
-    std::array<Expr, 2> operands{expr_, operand(other)};
-    const bool truths = operands[0]->type == Type::boolean && operands[1]->type == Type::boolean;
-    if (sym::op_info(op).operands == Type::integer && !(truths && op == Op::eq)) {
-      operands = {number(operands[0]), number(operands[1])};
-    }
-    const bool reals = operands[0]->type == Type::real || operands[1]->type == Type::real;
-    if (reals) {
-      for (Expr& e : operands) {
-        if (e->type != Type::real) {
-          const std::array<Expr, 1> one{e};
-          e = env_->apply(Op::to_real, one);
-        }
+Expr ExprNode::combined(Op op, Op real, Expr a, Expr b) const {
+  std::array<Expr, 2> operands{a, b};
+  if (a->type == Type::integer && b->type == Type::integer) {
+    return env_->apply(op, operands);
+  }
+  const bool truths = a->type == Type::boolean && b->type == Type::boolean;
+  if (sym::op_info(op).operands == Type::integer && !(truths && op == Op::eq)) {
+    operands = {number(operands[0]), number(operands[1])};
+  }
+  const bool reals = operands[0]->type == Type::real || operands[1]->type == Type::real;
+  if (reals) {
+    for (Expr& e : operands) {
+      if (e->type != Type::real) {
+        const std::array<Expr, 1> one{e};
+        e = env_->apply(Op::to_real, one);
       }
     }
-    return made(env_->apply(reals ? real : op, operands));
-  });
+  }
+  return env_->apply(reals ? real : op, operands);
+}
+
+SymNode ExprNode::binary(Op op, Op real, const SymNode& other) {
+  return with_sym_errors([&] { return made(combined(op, real, expr_, operand(other))); });
 }
 
 bool ExprNode::is_int() { return expr_->type == Type::integer; }
@@ -153,19 +153,32 @@ SymNode ExprNode::floordiv(const SymNode& other) {
 }
 SymNode ExprNode::mod(const SymNode& other) { return binary(Op::mod, Op::real_mod, other); }
 SymNode ExprNode::eq(const SymNode& other) { return binary(Op::eq, Op::real_eq, other); }
-SymNode ExprNode::ne(const SymNode& other) { return eq(other)->sym_not(); }
+SymNode ExprNode::ne(const SymNode& other) {
+  return with_sym_errors([&] {
+    const std::array<Expr, 1> equal{combined(Op::eq, Op::real_eq, expr_, operand(other))};
+    return made(env_->apply(Op::logical_not, equal));
+  });
+}
 SymNode ExprNode::lt(const SymNode& other) { return binary(Op::lt, Op::real_lt, other); }
-SymNode ExprNode::le(const SymNode& other) {
-  // A size has 64 bits. The largest number is how slicing says "to the end" (x[:]), which ATen
-  // takes for no slice only where it is known that the size is not larger.
-  if (is_int() && operand(other)->is_constant(std::numeric_limits<std::int64_t>::max())) {
-    return wrap_bool(true);
+// A size has 64 bits. The largest number is how slicing says "to the end" (x[:]), which ATen takes
+// for no slice only where it is known that the size is not larger.
+SymNode ExprNode::at_most(Expr a, Expr b) const {
+  if (a->type == Type::integer && b->is_constant(std::numeric_limits<std::int64_t>::max())) {
+    return made(truth(true));
   }
-  return binary(Op::le, Op::real_le, other);
+  return made(combined(Op::le, Op::real_le, a, b));
+}
+SymNode ExprNode::le(const SymNode& other) {
+  return with_sym_errors([&] { return at_most(expr_, operand(other)); });
 }
 // a > b is b < a, for reals too: with nan both are false.
-SymNode ExprNode::gt(const SymNode& other) { return made(operand(other))->lt(made(expr_)); }
-SymNode ExprNode::ge(const SymNode& other) { return made(operand(other))->le(made(expr_)); }
+SymNode ExprNode::gt(const SymNode& other) {
+  return with_sym_errors(
+      [&] { return made(combined(Op::lt, Op::real_lt, operand(other), expr_)); });
+}
+SymNode ExprNode::ge(const SymNode& other) {
+  return with_sym_errors([&] { return at_most(operand(other), expr_); });
+}
 SymNode ExprNode::sym_min(const SymNode& other) { return binary(Op::min, Op::real_min, other); }
 SymNode ExprNode::sym_max(const SymNode& other) { return binary(Op::max, Op::real_max, other); }
 SymNode ExprNode::sym_or(const SymNode& other) {
@@ -184,7 +197,8 @@ SymNode ExprNode::sym_float() {
     return is_float() ? clone() : made(env_->apply(Op::to_real, operands));
   });
 }
-SymNode ExprNode::clone() { return made(expr_); }
+// What never changes is its own copy.
+SymNode ExprNode::clone() { return SymNode::reclaim_copy(this); }
 
 // A symbolic exponent of an integer is fixed by a guard: the normal form has natural powers only.
 SymNode ExprNode::pow(const SymNode& other) {
@@ -206,11 +220,10 @@ SymNode ExprNode::sym_ite(const SymNode& then_value, const SymNode& else_value) 
 
 SymNode ExprNode::wrap_int(std::int64_t value) { return made(env_->integer(value)); }
 SymNode ExprNode::wrap_float(double value) { return made(env_->real(sym::real_to_bits(value))); }
-SymNode ExprNode::wrap_bool(bool value) {
-  return with_sym_errors([&] {
-    const std::array<Expr, 2> operands{env_->integer(value ? 1 : 0), env_->integer(1)};
-    return made(env_->apply(Op::eq, operands));
-  });
+SymNode ExprNode::wrap_bool(bool value) { return made(truth(value)); }
+Expr ExprNode::truth(bool value) const {
+  const std::array<Expr, 2> operands{env_->integer(value ? 1 : 0), env_->integer(1)};
+  return env_->apply(Op::eq, operands);
 }
 
 std::int64_t ExprNode::guard_int(const char*, std::int64_t) {
@@ -289,7 +302,9 @@ bool ExprNode::bool_() { return guard_bool(__FILE__, __LINE__); }
 bool ExprNode::has_hint() { return env_->has_hint(expr_); }
 std::string ExprNode::str() { return env_->print(env_->simplify(expr_)); }
 
-std::optional<std::int64_t> ExprNode::constant_int() { return maybe_as_int(); }
+std::optional<std::int64_t> ExprNode::constant_int() {
+  return expr_->is_constant() ? std::optional(expr_->value()) : std::nullopt;
+}
 std::optional<bool> ExprNode::constant_bool() {
   return expr_->is(Op::truth) ? std::optional(expr_->is_true()) : std::nullopt;
 }

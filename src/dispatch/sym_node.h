@@ -10,7 +10,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <typeinfo>
 
+#include "base/pool.h"
 #include "guard/shape_env.h"
 
 namespace massless {
@@ -20,7 +22,7 @@ using guard::ShapeEnv;
 // An integer, a truth value or a real by the type of its expression. Every operator of the
 // interface is the table's operator of the same meaning (sym/ops.h); what a decision does is the
 // environment's (guard/shape_env.h). Operands of two environments: `foreign_symbol`.
-class ExprNode final : public c10::SymNodeImpl {
+class ExprNode final : public c10::SymNodeImpl, public Pooled<ExprNode> {
  public:
   ExprNode(std::shared_ptr<ShapeEnv> env, sym::Expr expr);
   const std::shared_ptr<ShapeEnv>& env() const noexcept { return env_; }
@@ -92,6 +94,9 @@ class ExprNode final : public c10::SymNodeImpl {
  private:
   c10::SymNode unary(sym::Op op);
   c10::SymNode binary(sym::Op op, sym::Op real, const c10::SymNode& other);
+  sym::Expr combined(sym::Op op, sym::Op real, sym::Expr a, sym::Expr b) const;
+  c10::SymNode at_most(sym::Expr a, sym::Expr b) const;
+  sym::Expr truth(bool value) const;
   sym::Expr operand(const c10::SymNode& node) const;
   sym::Expr number(sym::Expr e) const;
   c10::SymNode made(sym::Expr e) const;
@@ -105,8 +110,13 @@ class ExprNode final : public c10::SymNodeImpl {
 };
 
 // Null where the size is a plain integer, or a symbol of somebody else.
-ExprNode* expr_node(const c10::SymInt& size) noexcept;
-ExprNode* expr_node(c10::SymNodeImpl* node) noexcept;
+inline ExprNode* expr_node(c10::SymNodeImpl* node) noexcept {
+  return node != nullptr && typeid(*node) == typeid(ExprNode) ? static_cast<ExprNode*>(node)
+                                                              : nullptr;
+}
+inline ExprNode* expr_node(const c10::SymInt& size) noexcept {
+  return size.is_heap_allocated() ? expr_node(size.toSymNodeImplUnowned()) : nullptr;
+}
 
 // An expression as a size: a plain integer where it is constant.
 c10::SymInt size_of(const std::shared_ptr<ShapeEnv>& env, sym::Expr e);

@@ -1,6 +1,7 @@
 #include "fake/sizes.h"
 
 #include <algorithm>
+#include <array>
 
 #include "dispatch/sym_node.h"
 
@@ -14,7 +15,16 @@ bool proved_equal(const SymInt& a, const SymInt& b) {
   if (!a.is_heap_allocated() && !b.is_heap_allocated()) {
     return a.as_int_unchecked() == b.as_int_unchecked();
   }
-  return proved(a.sym_eq(b));
+  const ExprNode* node = expr_node(a);
+  const ExprNode* other = expr_node(b);
+  node = node != nullptr ? node : other;
+  if (node == nullptr) {
+    return proved(a.sym_eq(b));
+  }
+  ShapeEnv& env = *node->env();
+  const std::array<sym::Expr, 2> both{expr_of(env, a), expr_of(env, b)};
+  return both[0] == both[1] ||
+         with_sym_errors([&] { return env.known(env.apply(sym::Op::eq, both)); });
 }
 
 bool proved_equal(SymIntArrayRef a, SymIntArrayRef b) {

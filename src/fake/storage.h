@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "fake/accelerator.h"
-#include "fake/pool.h"
+#include "base/pool.h"
 
 namespace massless {
 

@@ -36,30 +36,29 @@ void assume_layout(c10::SymbolicShapeMeta& meta) {
   if (node == nullptr) {  // the offset alone is a symbol: c10 computes with integers
     return;
   }
-  const auto env = node->env();
+  const std::shared_ptr<ShapeEnv>& env = node->env();
   c10::SmallVector<sym::Expr, 8> sizes;
   c10::SmallVector<sym::Expr, 8> strides;
   for (std::size_t i = 0; i < meta.sizes_.size(); ++i) {
     sizes.push_back(expr_of(*env, meta.sizes_[i]));
     strides.push_back(expr_of(*env, meta.strides_[i]));
   }
-  const auto answer = [&](auto question) {
-    sym::Expr e = question(*env, sizes, strides);
+  const auto told = [&](sym::Expr e) {
     return e->is(sym::Op::truth)
                ? c10::SymBool(e->is_true())
                : c10::SymBool(c10::SymNode(c10::make_intrusive<ExprNode>(env, e)));
   };
-  const auto at_rank = [&](std::size_t rank, auto question) {
-    return sizes.size() == rank ? answer(question) : c10::SymBool(false);
+  const auto at_rank = [&](std::size_t rank, sym::Expr e) {
+    return sizes.size() == rank ? told(e) : c10::SymBool(false);
   };
-  with_sym_errors([&] {
-    meta.assume_contiguous(answer(&guard::is_contiguous));
-    meta.assume_channels_last_contiguous(at_rank(4, &guard::is_channels_last_contiguous));
-    meta.assume_channels_last_3d_contiguous(at_rank(5, &guard::is_channels_last_contiguous));
-    meta.assume_channels_last(at_rank(4, &guard::is_channels_last_strides));
-    meta.assume_channels_last_3d(at_rank(5, &guard::is_channels_last_strides));
-    meta.assume_non_overlapping_and_dense(answer(&guard::is_non_overlapping_and_dense));
-  });
+  const guard::Layout layout =
+      with_sym_errors([&] { return guard::layout_of(*env, sizes, strides); });
+  meta.assume_contiguous(told(layout.contiguous));
+  meta.assume_channels_last_contiguous(at_rank(4, layout.channels_last_contiguous));
+  meta.assume_channels_last_3d_contiguous(at_rank(5, layout.channels_last_contiguous));
+  meta.assume_channels_last(at_rank(4, layout.channels_last_strides));
+  meta.assume_channels_last_3d(at_rank(5, layout.channels_last_strides));
+  meta.assume_non_overlapping_and_dense(told(layout.non_overlapping_and_dense));
 }
 
 // Kernels that take plain sizes only are given those of the example, which guards fix.
@@ -237,29 +236,47 @@ struct FakeTensorImpl final : c10::TensorImpl, Pooled<FakeTensorImpl> {
   mutable std::unique_ptr<PlainGeometry> plain_;
 };
 
-void set_symbolic_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes,
+// A node that folded to a constant is a plain integer from here on.
+bool is_folded(const c10::SymInt& n) {
+  if (!n.is_heap_allocated()) {
+    return false;
+  }
+  const ExprNode* node = expr_node(n);
+  return node == nullptr ? n.maybe_as_int().has_value() : node->expr()->is_constant();
+}
+c10::SymInt unfolded(const c10::SymInt& n) {
+  const auto value = n.maybe_as_int();
+  return value ? c10::SymInt(*value) : n;
+}
+
+void set_unfolded_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes,
                         c10::SymIntArrayRef strides, const c10::SymInt& offset) {
-  // A node that folded to a constant is a plain integer from here on.
-  const auto plain = [](const c10::SymInt& n) {
-    const auto value = n.maybe_as_int();
-    return value ? c10::SymInt(*value) : n;
-  };
-  SymDimVector plain_sizes(sizes.size());
-  SymDimVector plain_strides(strides.size());
-  std::transform(sizes.begin(), sizes.end(), plain_sizes.begin(), plain);
-  std::transform(strides.begin(), strides.end(), plain_strides.begin(), plain);
-  const c10::SymInt plain_offset = plain(offset);
-  const auto all_sizes = c10::asIntArrayRefSlowOpt(plain_sizes);
-  const auto all_strides = c10::asIntArrayRefSlowOpt(plain_strides);
-  if (all_sizes && all_strides && plain_offset.maybe_as_int() &&
-      !impl->has_symbolic_sizes_strides()) {
-    impl->set_sizes_and_strides(*all_sizes, *all_strides, *plain_offset.maybe_as_int());
+  const auto all_sizes = c10::asIntArrayRefSlowOpt(sizes);
+  const auto all_strides = c10::asIntArrayRefSlowOpt(strides);
+  const auto plain_offset = offset.maybe_as_int();
+  if (all_sizes && all_strides && plain_offset && !impl->has_symbolic_sizes_strides()) {
+    impl->set_sizes_and_strides(*all_sizes, *all_strides, *plain_offset);
     return;
   }
-  impl->set_sizes_and_strides(plain_sizes, plain_strides, plain_offset);
+  impl->set_sizes_and_strides(sizes, strides, offset);
   if (auto* fake = dynamic_cast<FakeTensorImpl*>(impl)) {
     fake->assume_layout();
   }
+}
+
+void set_symbolic_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes,
+                        c10::SymIntArrayRef strides, const c10::SymInt& offset) {
+  const bool folded = std::any_of(sizes.begin(), sizes.end(), is_folded) ||
+                      std::any_of(strides.begin(), strides.end(), is_folded) || is_folded(offset);
+  if (C10_LIKELY(!folded)) {
+    set_unfolded_sizes(impl, sizes, strides, offset);
+    return;
+  }
+  SymDimVector plain_sizes(sizes.size());
+  SymDimVector plain_strides(strides.size());
+  std::transform(sizes.begin(), sizes.end(), plain_sizes.begin(), unfolded);
+  std::transform(strides.begin(), strides.end(), plain_strides.begin(), unfolded);
+  set_unfolded_sizes(impl, plain_sizes, plain_strides, unfolded(offset));
 }
 
 // What c10's set_fake_device and the constructor of TensorImpl would make of a meta tensor's keys.
@@ -314,8 +331,8 @@ void set_sizes(c10::TensorImpl* impl, c10::SymIntArrayRef sizes, c10::SymIntArra
 }
 
 // The environment of the symbols in a geometry that has some.
-std::shared_ptr<ShapeEnv> env_of(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
-                                 const c10::SymInt& offset) {
+const std::shared_ptr<ShapeEnv>& env_of(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
+                                        const c10::SymInt& offset) {
   for (const auto all : {sizes, strides, c10::SymIntArrayRef(offset)}) {
     for (const c10::SymInt& n : all) {
       if (const ExprNode* node = expr_node(n)) {
@@ -403,6 +420,32 @@ c10::Device claimed_device(const at::Tensor& t) {
   return claimed != nullptr ? *claimed : normalize_device(t.device());
 }
 
+namespace {
+
+// From the innermost symbol of the sizes on, whose stride is set; further in there are more.
+void set_outer_strides(c10::SymIntArrayRef sizes, SymDimVector& strides) {
+  std::size_t i = sizes.size() - 1;
+  const ExprNode* node = expr_node(sizes[i]);
+  if (C10_UNLIKELY(node == nullptr)) {  // of another library, or below -2^62
+    for (; i > 0; --i) {
+      strides[i - 1] = strides[i] * sizes[i].max(1);
+    }
+    return;
+  }
+  ShapeEnv& env = *node->env();
+  with_sym_errors([&] {
+    sym::Expr outer = expr_of(env, strides[i]);
+    for (; i > 0; --i) {
+      const std::array<sym::Expr, 2> at_least{expr_of(env, sizes[i]), env.integer(1)};
+      const std::array<sym::Expr, 2> factors{outer, env.apply(sym::Op::max, at_least)};
+      outer = env.apply(sym::Op::mul, factors);
+      strides[i - 1] = size_of(node->env(), outer);
+    }
+  });
+}
+
+}  // namespace
+
 SymDimVector contiguous_strides(c10::SymIntArrayRef sizes) {
   SymDimVector strides;
   strides.resize(sizes.size());
@@ -414,10 +457,9 @@ SymDimVector contiguous_strides(c10::SymIntArrayRef sizes) {
     const bool overflows = c10::mul_overflows(step, size, &step);
     TORCH_CHECK(i == 1 || !overflows, "Stride calculation overflowed with sizes=", sizes);
   }
-  c10::SymInt outer = step;  // from the innermost symbol on
-  for (; i > 0; --i) {
-    strides[i - 1] = outer;
-    outer = outer * sizes[i - 1].max(1);
+  if (i > 0) {
+    strides[i - 1] = step;
+    set_outer_strides(sizes.slice(0, i), strides);
   }
   return strides;
 }
@@ -462,7 +504,7 @@ c10::SymInt storage_nbytes(c10::SymIntArrayRef sizes, c10::SymIntArrayRef stride
     return plain_nbytes(*plain_sizes, *plain_strides, *plain_offset,
                         static_cast<std::int64_t>(itemsize));
   }
-  const auto env = env_of(sizes, strides, offset);
+  const std::shared_ptr<ShapeEnv>& env = env_of(sizes, strides, offset);
   const auto exprs = [&](c10::SymIntArrayRef all) {
     c10::SmallVector<sym::Expr, 8> out;
     for (const c10::SymInt& n : all) {
@@ -471,9 +513,10 @@ c10::SymInt storage_nbytes(c10::SymIntArrayRef sizes, c10::SymIntArrayRef stride
     return out;
   };
   return with_sym_errors([&] {
-    sym::Expr elements =
-        guard::storage_elements(*env, exprs(sizes), exprs(strides), expr_of(*env, offset));
-    return size_of(env, elements) * static_cast<std::int64_t>(itemsize);
+    const std::array<sym::Expr, 2> factors{
+        guard::storage_elements(*env, exprs(sizes), exprs(strides), expr_of(*env, offset)),
+        env->integer(static_cast<std::int64_t>(itemsize))};
+    return size_of(env, env->apply(sym::Op::mul, factors));
   });
 }
 

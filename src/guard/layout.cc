@@ -225,36 +225,68 @@ Expr compute_elements(ShapeEnv& env, std::span<const Expr> sizes, std::span<cons
   });
 }
 
-using Compute = Expr (*)(ShapeEnv&, std::span<const Expr>, std::span<const Expr>);
+// The expressions that an answer is about, one after the other.
+class Question {
+ public:
+  Question(std::span<const Expr> sizes, std::span<const Expr> strides, Expr offset = nullptr)
+      : count_(sizes.size() + strides.size() + (offset == nullptr ? 0 : 1)) {
+    Expr* all = few_.data();
+    if (count_ > few_.size()) {
+      many_.resize(count_);
+      all = many_.data();
+    }
+    all = std::copy(sizes.begin(), sizes.end(), all);
+    all = std::copy(strides.begin(), strides.end(), all);
+    if (offset != nullptr) {
+      *all = offset;
+    }
+  }
+  std::span<const Expr> about() const {
+    return {many_.empty() ? few_.data() : many_.data(), count_};
+  }
 
-Expr remembered(ShapeEnv& env, std::uint32_t question, Compute compute, std::span<const Expr> sizes,
-                std::span<const Expr> strides) {
-  return env.remembered(question, sizes, strides, [&] { return compute(env, sizes, strides); });
-}
+ private:
+  std::size_t count_;
+  std::array<Expr, 16> few_;
+  std::vector<Expr> many_;
+};
 
 }  // namespace
 
+Layout layout_of(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides) {
+  const Question question(sizes, strides);
+  const auto [contiguous, channels_last, channels_last_strides, dense] =
+      env.remembered(question.about(), [&] {
+        return ShapeEnv::Answers{compute_contiguous(env, sizes, strides),
+                                 compute_channels_last_contiguous(env, sizes, strides),
+                                 compute_channels_last_strides(env, sizes, strides),
+                                 compute_non_overlapping_and_dense(env, sizes, strides)};
+      });
+  return {contiguous, channels_last, channels_last_strides, dense};
+}
+
 Expr is_contiguous(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides) {
-  return remembered(env, 0, &compute_contiguous, sizes, strides);
+  return layout_of(env, sizes, strides).contiguous;
 }
 Expr is_channels_last_contiguous(ShapeEnv& env, std::span<const Expr> sizes,
                                  std::span<const Expr> strides) {
-  return remembered(env, 1, &compute_channels_last_contiguous, sizes, strides);
+  return layout_of(env, sizes, strides).channels_last_contiguous;
 }
 Expr is_channels_last_strides(ShapeEnv& env, std::span<const Expr> sizes,
                               std::span<const Expr> strides) {
-  return remembered(env, 2, &compute_channels_last_strides, sizes, strides);
+  return layout_of(env, sizes, strides).channels_last_strides;
 }
 Expr is_non_overlapping_and_dense(ShapeEnv& env, std::span<const Expr> sizes,
                                   std::span<const Expr> strides) {
-  return remembered(env, 3, &compute_non_overlapping_and_dense, sizes, strides);
+  return layout_of(env, sizes, strides).non_overlapping_and_dense;
 }
+// An odd number of expressions, where a layout is asked about with an even one.
 Expr storage_elements(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides,
                       Expr offset) {
-  std::vector<Expr> steps(strides.begin(), strides.end());
-  steps.push_back(offset);
-  return env.remembered(4, sizes, steps,
-                        [&] { return compute_elements(env, sizes, strides, offset); });
+  const Question question(sizes, strides, offset);
+  return env.remembered(question.about(), [&] {
+    return ShapeEnv::Answers{compute_elements(env, sizes, strides, offset)};
+  })[0];
 }
 
 }  // namespace massless::guard

@@ -8,6 +8,15 @@
 
 namespace massless::guard {
 
+// The answers of the functions below, all at once; asked again they are remembered.
+struct Layout {
+  Expr contiguous;
+  Expr channels_last_contiguous;
+  Expr channels_last_strides;
+  Expr non_overlapping_and_dense;
+};
+Layout layout_of(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides);
+
 // Each is true at a point exactly if c10's function of that name is true for the sizes and strides
 // there, unless said.
 Expr is_contiguous(ShapeEnv& env, std::span<const Expr> sizes, std::span<const Expr> strides);

@@ -16,6 +16,42 @@ using sym::SymError;
 
 std::atomic<OriginSource> origin_source{nullptr};
 
+// What the thread was answered last, direct mapped. An answer follows from its question alone, and
+// is right for as long as its environment lives, whose serial no other ever has.
+enum class Asked : std::uint32_t { nothing, applied, integer, proved, hint };
+struct Answer {
+  std::uint64_t env = 0;
+  Expr a = nullptr;  // an operand, or what was asked about
+  Expr b = nullptr;
+  std::int64_t number = 0;  // of Asked::integer the question
+  Expr result = nullptr;
+  Asked asked = Asked::nothing;
+  std::uint32_t more = 0;  // the operator; of what could not be proved: facts_learned_ then
+
+  bool is(std::uint64_t other_env, Asked other, Expr x, Expr y = nullptr) const {
+    return env == other_env && a == x && b == y && asked == other;
+  }
+};
+
+Answer& answer(Asked asked, std::uint64_t x, std::uint64_t y) noexcept {
+  constexpr int kBits = 9;
+  static constinit thread_local std::array<Answer, std::size_t{1} << kBits> answers{};
+  const std::uint64_t h =
+      (x ^ (y << 21) ^ (static_cast<std::uint64_t>(asked) << 57)) * 0x9E3779B97F4A7C15ULL;
+  return answers[h >> (64 - kBits)];
+}
+Answer& answer(Asked asked, Expr a, Expr b = nullptr, Op op = Op::constant) noexcept {
+  // NOLINTBEGIN(performance-no-int-to-ptr): an address as a number
+  return answer(asked, reinterpret_cast<std::uintptr_t>(a),
+                reinterpret_cast<std::uintptr_t>(b) + static_cast<std::uint64_t>(op));
+  // NOLINTEND(performance-no-int-to-ptr)
+}
+
+std::uint64_t next_serial() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 Origin origin() {
   const OriginSource source = origin_source.load();
   return source == nullptr ? Origin{} : source();
@@ -53,7 +89,7 @@ void check_options(std::string_view name, const SymbolOptions& options) {
 
 void set_origin_source(OriginSource source) noexcept { origin_source.store(source); }
 
-ShapeEnv::ShapeEnv(const ShapeEnvOptions& options) : options_(options) {}
+ShapeEnv::ShapeEnv(const ShapeEnvOptions& options) : serial_(next_serial()), options_(options) {}
 
 Expr ShapeEnv::symbol(std::string_view name, const SymbolOptions& options) {
   const std::lock_guard lock(mutex_);
@@ -74,7 +110,7 @@ Expr ShapeEnv::symbol(std::string_view name, const SymbolOptions& options) {
   if (options.multiple_of > 1) {
     Expr divides =
         build_.eq(build_.mod(made, build_.integer(options.multiple_of)), build_.integer(0));
-    facts_.assume(divides);
+    assume(divides);
   }
   return made;
 }
@@ -112,6 +148,22 @@ Expr ShapeEnv::unbacked(Range range) {
 }
 
 Expr ShapeEnv::apply(Op op, std::span<const Expr> operands) {
+  const bool remembers = (operands.size() == 1 || operands.size() == 2) &&
+                         !something_aside_.load(std::memory_order_relaxed);
+  if (!remembers) {
+    return apply_locked(op, operands);
+  }
+  Expr second = operands.size() == 2 ? operands[1] : nullptr;
+  Answer& last = answer(Asked::applied, operands[0], second, op);
+  if (!last.is(serial_, Asked::applied, operands[0], second) ||
+      last.more != static_cast<std::uint32_t>(op)) {
+    Expr made = apply_locked(op, operands);
+    last = {serial_, operands[0], second, 0, made, Asked::applied, static_cast<std::uint32_t>(op)};
+  }
+  return last.result;
+}
+
+Expr ShapeEnv::apply_locked(Op op, std::span<const Expr> operands) {
   const std::lock_guard lock(mutex_);
   if (aside_.condition != nullptr) {
     ++aside_.steps;
@@ -120,8 +172,12 @@ Expr ShapeEnv::apply(Op op, std::span<const Expr> operands) {
 }
 
 Expr ShapeEnv::integer(std::int64_t value) {
-  const std::lock_guard lock(mutex_);
-  return context_.integer(value);
+  Answer& last = answer(Asked::integer, static_cast<std::uint64_t>(value), serial_);
+  if (!last.is(serial_, Asked::integer, nullptr) || last.number != value) {
+    const std::lock_guard lock(mutex_);
+    last = {serial_, nullptr, nullptr, value, context_.integer(value), Asked::integer, 0};
+  }
+  return last.result;
 }
 
 Expr ShapeEnv::real(std::int64_t bits) {
@@ -159,6 +215,12 @@ auto ShapeEnv::recording(F&& f) {
 }
 
 bool ShapeEnv::decide(Expr condition) {
+  if (!something_aside_.load(std::memory_order_relaxed)) {
+    const Truth known = prove(condition);
+    if (known != Truth::unknown) {
+      return known == Truth::yes;
+    }
+  }
   return recording([&] {
     settle_aside();
     return decide_locked(condition);
@@ -169,6 +231,7 @@ void ShapeEnv::set_aside(Expr condition) {
   recording([&] {
     settle_aside();
     aside_ = {condition, std::this_thread::get_id(), 0};
+    something_aside_ = true;
     return true;
   });
 }
@@ -177,6 +240,7 @@ void ShapeEnv::drop_aside() {
   recording([&] {
     if (aside_.thread == std::this_thread::get_id() && aside_.steps <= kAsideSteps) {
       aside_ = {};
+      something_aside_ = false;
     }
     settle_aside();
     return true;
@@ -184,13 +248,14 @@ void ShapeEnv::drop_aside() {
 }
 
 void ShapeEnv::settle_aside() {
+  something_aside_ = false;
   if (Expr condition = std::exchange(aside_, {}).condition) {
     decide_locked(condition);
   }
 }
 
 bool ShapeEnv::decide_locked(Expr condition) {
-  const Truth known = facts_.prove(condition);
+  const Truth known = prove_locked(condition);
   return known == Truth::unknown ? decide_on_hint(condition) : known == Truth::yes;
 }
 
@@ -240,7 +305,7 @@ void ShapeEnv::check_strict(Expr fact) {
 }
 
 void ShapeEnv::record(Expr condition, bool assertion) {
-  facts_.assume(condition);
+  assume(condition);
   guards_.push_back({condition, {}, assertion});
   learn_hint(condition);
 }
@@ -300,7 +365,7 @@ bool ShapeEnv::assert_true(Expr condition) {
 }
 
 bool ShapeEnv::assert_locked(Expr condition) {
-  const Truth known = facts_.prove(condition);
+  const Truth known = prove_locked(condition);
   if (known != Truth::unknown) {
     return known == Truth::yes;
   }
@@ -313,8 +378,36 @@ bool ShapeEnv::assert_locked(Expr condition) {
 }
 
 Truth ShapeEnv::prove(Expr condition) {
+  if (condition->is(Op::truth)) {
+    return condition->is_true() ? Truth::yes : Truth::no;
+  }
+  const Answer& last = answer(Asked::proved, condition);
+  if (last.is(serial_, Asked::proved, condition)) {
+    const auto known = static_cast<Truth>(last.number);
+    if (known != Truth::unknown || last.more == facts_learned_.load(std::memory_order_relaxed)) {
+      return known;
+    }
+  }
   const std::lock_guard lock(mutex_);
-  return facts_.prove(condition);
+  return prove_locked(condition);
+}
+
+// Facts only grow: what is proved stays so, what is not may be later.
+Truth ShapeEnv::prove_locked(Expr condition) {
+  const Truth known = facts_.prove(condition);
+  answer(Asked::proved, condition) = {serial_,
+                                      condition,
+                                      nullptr,
+                                      static_cast<std::int64_t>(known),
+                                      nullptr,
+                                      Asked::proved,
+                                      facts_learned_.load(std::memory_order_relaxed)};
+  return known;
+}
+
+void ShapeEnv::assume(Expr fact) {
+  facts_.assume(fact);
+  ++facts_learned_;
 }
 
 Truth ShapeEnv::prove_given(Expr assumption, Expr condition) {
@@ -355,8 +448,19 @@ std::optional<std::int64_t> ShapeEnv::hint_locked(Expr e) {
 }
 
 std::optional<std::int64_t> ShapeEnv::hint(Expr e) {
+  if (e->is_constant()) {
+    return e->value();
+  }
+  Answer& last = answer(Asked::hint, e);
+  if (last.is(serial_, Asked::hint, e)) {
+    return last.number;
+  }
   const std::lock_guard lock(mutex_);
-  return hint_locked(e);
+  const auto value = hint_locked(e);
+  if (value) {
+    last = {serial_, e, nullptr, *value, nullptr, Asked::hint, 0};
+  }
+  return value;
 }
 
 bool ShapeEnv::has_hint(Expr e) { return hint(e).has_value(); }

@@ -4,10 +4,14 @@
 // origin, and taken for true from then on; without hints (unbacked) -> an error.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -57,7 +61,8 @@ struct ShapeEnvOptions {
 };
 
 // Every member may be called from any thread. Errors are sym::SymError. The origin source is called
-// unlocked.
+// unlocked. Each thread remembers the last answers that it got, and has them again without the
+// lock.
 class ShapeEnv {
  public:
   explicit ShapeEnv(const ShapeEnvOptions& options = {});
@@ -79,24 +84,21 @@ class ShapeEnv {
     const std::lock_guard lock(mutex_);
     return f(build_);
   }
-  // make(), remembered under the question and the expressions it is about (make's answer must
-  // follow from them). Layouts are asked of every tensor, mostly of the same few.
+  // make(), remembered under the expressions it is about (its answer must follow from them). Every
+  // tensor is asked for its layout, and most have one of the same few.
+  using Answers = std::array<Expr, 4>;
   template <class F>
-  Expr remembered(std::uint32_t question, std::span<const Expr> about, std::span<const Expr> more,
-                  F&& make) {
+  Answers remembered(std::span<const Expr> about, F&& make) {
     const std::lock_guard lock(mutex_);
-    std::vector<Expr> key(about.begin(), about.end());
-    key.insert(key.end(), more.begin(), more.end());
-    auto& answers = memo_[question];
-    if (const auto found = answers.find(key); found != answers.end()) {
+    if (const auto found = memo_.find(about); found != memo_.end()) {
       return found->second;
     }
-    Expr made = make();
+    const Answers made = make();
     constexpr std::size_t kMost = 1U << 14;
-    if (answers.size() == kMost) {
-      answers.clear();
+    if (memo_.size() == kMost) {
+      memo_.clear();
     }
-    answers.emplace(std::move(key), made);
+    memo_.emplace(std::vector<Expr>(about.begin(), about.end()), made);
     return made;
   }
   Expr integer(std::int64_t value);
@@ -162,18 +164,30 @@ class ShapeEnv {
   [[noreturn]] void raise_unbacked(Expr e);
   std::vector<Expr> declared() const;
 
+  Expr apply_locked(sym::Op op, std::span<const Expr> operands);
+  Truth prove_locked(Expr condition);
+  void assume(Expr fact);
+
   struct HashExprs {
-    std::size_t operator()(const std::vector<Expr>& all) const {
+    using is_transparent = void;
+    std::size_t operator()(std::span<const Expr> all) const {
       std::size_t h = all.size();
       for (Expr e : all) {
         h = (h ^ e->id) * 0x9E3779B97F4A7C15ULL;
       }
-      return h;
+      return h ^ (h >> 32);
+    }
+  };
+  struct EqualExprs {
+    using is_transparent = void;
+    bool operator()(std::span<const Expr> a, std::span<const Expr> b) const {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
   };
 
+  const std::uint64_t serial_;  // of no other environment of the process
   std::recursive_mutex mutex_;
-  std::unordered_map<std::uint32_t, std::unordered_map<std::vector<Expr>, Expr, HashExprs>> memo_;
+  std::unordered_map<std::vector<Expr>, Answers, HashExprs, EqualExprs> memo_;
   ShapeEnvOptions options_;
   sym::Context context_;
   sym::Builder build_{context_};
@@ -190,6 +204,9 @@ class ShapeEnv {
     int steps = 0;
   };
   Aside aside_;
+  // What a thread reads without the lock: is something set aside, and how often facts were learned.
+  std::atomic<bool> something_aside_{false};
+  std::atomic<std::uint32_t> facts_learned_{0};
   std::vector<std::string> notes_;
 };
 

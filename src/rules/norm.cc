@@ -106,23 +106,21 @@ SymDimVector statistic_sizes(const Tensor& input, std::size_t outer) {
   return made;
 }
 
-TensorSpecs<3> layer_norm_spec(const Tensor& input, c10::SymIntArrayRef shape,
-                               const OptionalTensor& weight, const OptionalTensor& bias, double) {
+Three layer_norm(const Tensor& input, c10::SymIntArrayRef shape, const OptionalTensor& weight,
+                 const OptionalTensor& bias, double) {
   const Tensor& w = or_undefined(weight);
   const Tensor& b = or_undefined(bias);
   const std::size_t outer = check_layer_norm(input, shape, w, b);
   const c10::Device device = same_device({input, w, b});
   check_floating("LayerNormKernelImpl", input);
-  c10::ScalarType statistic = parameter_type(input, {w, b});
+  c10::ScalarType type = parameter_type(input, {w, b});
   if (device.is_cuda()) {
-    TORCH_CHECK(statistic == input.scalar_type(), "expected scalar type ", input.scalar_type(),
-                " but found ", statistic);
-    statistic = accumulation_type(input);
+    TORCH_CHECK(type == input.scalar_type(), "expected scalar type ", input.scalar_type(),
+                " but found ", type);
+    type = accumulation_type(input);
   }
-  const auto stats = [&] {
-    return contiguous_spec_of(statistic_sizes(input, outer), statistic, device);
-  };
-  return {contiguous_like_spec(input), stats(), stats()};
+  const TensorSpec statistic = contiguous_spec_of(statistic_sizes(input, outer), type, device);
+  return {make_fake(contiguous_like_spec(input)), make_fake(statistic), make_fake(statistic)};
 }
 
 Three layer_norm_backward(const Tensor& grad, const Tensor& input, c10::SymIntArrayRef shape,
@@ -440,7 +438,7 @@ Three cudnn_batch_norm_backward(const Tensor& input, const Tensor& grad, const T
 }
 
 MASSLESS_RULES(m) {
-  rule<"native_layer_norm", functional<layer_norm_spec>>(m);
+  rule<"native_layer_norm", layer_norm>(m);
   rule<"native_layer_norm_backward", layer_norm_backward>(m);
   rule<"_fused_rms_norm", functional<rms_norm_spec>>(m);
   rule<"_fused_rms_norm_backward", rms_norm_backward>(m);

@@ -64,9 +64,9 @@ Expr Builder::apply(Op op, std::span<const Expr> operands) const {
   const auto at = [&](std::size_t i) { return operands[i]; };
   switch (op) {
     case Op::add:
-      return sum(operands);
+      return operands.size() == 2 ? add(at(0), at(1)) : sum(operands);
     case Op::mul:
-      return product(operands);
+      return operands.size() == 2 ? mul(at(0), at(1)) : product(operands);
     case Op::sub:
       return sub(at(0), at(1));
     case Op::neg:
@@ -113,18 +113,7 @@ Expr Builder::apply(Op op, std::span<const Expr> operands) const {
 
 std::vector<Expr> children_of(Expr e) {
   std::vector<Expr> all;
-  if (e->is(Op::add)) {
-    const Terms terms(e);
-    for (const Term& t : terms.variable()) {
-      all.push_back(t.monomial);
-    }
-  } else if (e->is(Op::mul)) {
-    for (const Factor& f : e->factors()) {
-      all.push_back(f.atom);
-    }
-  } else if (op_info(e->op).form != Form::leaf) {
-    all.assign(e->operands().begin(), e->operands().end());
-  }
+  for_each_child(e, [&](Expr child) { all.push_back(child); });
   return all;
 }
 

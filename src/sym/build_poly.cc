@@ -5,6 +5,7 @@
 
 #include "sym/build.h"
 #include "sym/checked.h"
+#include "sym/scratch.h"
 
 namespace massless::sym {
 namespace {
@@ -46,8 +47,7 @@ Expr from_terms(Context& context, std::span<const Term> terms) {
 }
 
 Expr merged(Context& context, std::span<const Term> a, std::span<const Term> b) {
-  std::vector<Term> out;
-  out.reserve(a.size() + b.size());
+  Scratch<Term> out(a.size() + b.size());
   std::size_t i = 0;
   std::size_t j = 0;
   while (i < a.size() && j < b.size()) {
@@ -64,14 +64,14 @@ Expr merged(Context& context, std::span<const Term> a, std::span<const Term> b) 
       out.push_back(b[j++]);
     }
   }
-  out.insert(out.end(), a.begin() + static_cast<std::ptrdiff_t>(i), a.end());
-  out.insert(out.end(), b.begin() + static_cast<std::ptrdiff_t>(j), b.end());
-  return from_terms(context, out);
+  out.append(a.subspan(i));
+  out.append(b.subspan(j));
+  return from_terms(context, out.span());
 }
 
 // Sorts and adds up equal monomials. Only the whole has to fit: in which order they are added is
 // not said.
-Expr collected(Context& context, std::vector<Term>& terms) {
+Expr collected(Context& context, std::span<Term> terms) {
   std::sort(terms.begin(), terms.end(), before);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < terms.size();) {
@@ -88,7 +88,7 @@ Expr collected(Context& context, std::vector<Term>& terms) {
       terms[kept++] = {coefficient, monomial};
     }
   }
-  return from_terms(context, std::span(terms).first(kept));
+  return from_terms(context, terms.first(kept));
 }
 
 Expr monomial_product(Context& context, Expr a, Expr b) {
@@ -97,8 +97,7 @@ Expr monomial_product(Context& context, Expr a, Expr b) {
   }
   const Factors fa(a);
   const Factors fb(b);
-  std::vector<Factor> out;
-  out.reserve(fa.size() + fb.size());
+  Scratch<Factor> out(fa.size() + fb.size());
   auto i = fa.begin();
   auto j = fb.begin();
   while (i != fa.end() && j != fb.end()) {
@@ -116,9 +115,9 @@ Expr monomial_product(Context& context, Expr a, Expr b) {
       out.push_back(*j++);
     }
   }
-  out.insert(out.end(), i, fa.end());
-  out.insert(out.end(), j, fb.end());
-  return context.raw_product(out);
+  out.append({i, fa.end()});
+  out.append({j, fb.end()});
+  return context.raw_product(out.span());
 }
 
 // m / n, null in `ok` where n does not divide m; the quotient 1 is a null monomial.
@@ -131,7 +130,7 @@ std::optional<Expr> monomial_quotient(Context& context, Expr m, Expr n) {
   }
   const Factors fm(m);
   const Factors fn(n);
-  std::vector<Factor> out;
+  Scratch<Factor> out(fm.size());
   auto j = fn.begin();
   for (const Factor& f : fm) {
     std::uint32_t exponent = f.exponent;
@@ -149,10 +148,10 @@ std::optional<Expr> monomial_quotient(Context& context, Expr m, Expr n) {
   if (j != fn.end()) {
     return std::nullopt;
   }
-  if (out.empty()) {
+  if (out.size() == 0) {
     return nullptr;
   }
-  return out.size() == 1 && out[0].exponent == 1 ? out[0].atom : context.raw_product(out);
+  return out.size() == 1 && out[0].exponent == 1 ? out[0].atom : context.raw_product(out.span());
 }
 
 // An order of monomials that multiplication keeps: by degree, then by the exponents of the atoms in
@@ -253,11 +252,11 @@ Expr Builder::scale(Expr a, std::int64_t factor) const {
     return context_.integer(0);
   }
   const Terms terms(a);
-  std::vector<Term> out(terms.begin(), terms.end());
-  for (Term& t : out) {
-    t.coefficient = require(checked_mul(t.coefficient, factor), "product");
+  Scratch<Term> out(terms.size());
+  for (const Term& t : terms) {
+    out.push_back({require(checked_mul(t.coefficient, factor), "product"), t.monomial});
   }
-  return from_terms(context_, out);
+  return from_terms(context_, out.span());
 }
 
 Expr Builder::neg(Expr a) const { return scale(a, -1); }
@@ -284,15 +283,14 @@ Expr Builder::mul_fresh(Expr a, Expr b) const {
     throw SymError(ErrorCode::sym_overflow, "a product of " + std::to_string(ta.size()) + " by " +
                                                 std::to_string(tb.size()) + " terms");
   }
-  std::vector<Term> out;
-  out.reserve(ta.size() * tb.size());
+  Scratch<Term> out(ta.size() * tb.size());
   for (const Term& x : ta) {
     for (const Term& y : tb) {
       out.push_back({require(checked_mul(x.coefficient, y.coefficient), "product"),
                      monomial_product(context_, x.monomial, y.monomial)});
     }
   }
-  return collected(context_, out);
+  return collected(context_, out.span());
 }
 
 Expr Builder::pow(Expr a, std::int64_t exponent) const {
@@ -347,15 +345,16 @@ Expr Builder::exact_quotient(Expr a, Expr b) const {
       return nullptr;
     }
   }
-  std::vector<Term> quotient;
-  for (const Term& t : Terms(a)) {
+  const Terms dividend(a);
+  Scratch<Term> quotient(dividend.size());
+  for (const Term& t : dividend) {
     const auto q = term_quotient(context_, t, leading(divisor));
     if (!q) {
       return nullptr;
     }
     quotient.push_back(*q);
   }
-  return collected(context_, quotient);
+  return collected(context_, quotient.span());
 }
 
 Expr Builder::multiples(Expr a, Expr b) const {
@@ -363,13 +362,14 @@ Expr Builder::multiples(Expr a, Expr b) const {
   if (divisor.size() != 1) {
     return context_.integer(0);
   }
-  std::vector<Term> quotient;
-  for (const Term& t : Terms(a)) {
+  const Terms dividend(a);
+  Scratch<Term> quotient(dividend.size());
+  for (const Term& t : dividend) {
     if (const auto q = term_quotient(context_, t, leading(divisor))) {
       quotient.push_back(*q);
     }
   }
-  return collected(context_, quotient);
+  return collected(context_, quotient.span());
 }
 
 Expr Builder::common_factor(Expr a, Expr b) const {

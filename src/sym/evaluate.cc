@@ -82,12 +82,12 @@ class Evaluation {
       return false;
     }
     bool pushed = false;
-    for (Expr child : children_of(e)) {
+    for_each_child(e, [&](Expr child) {
       if (find(child) == nullptr) {
         stack.push_back(child);
         pushed = true;
       }
-    }
+    });
     return pushed;
   }
 
@@ -259,15 +259,12 @@ Expr substitute(Expr e, const Builder& build, const std::function<Expr(Expr symb
       Expr now = replace(node);
       done[node] = now == nullptr ? node : now;
     } else if (ready) {
-      const auto children = children_of(node);
-      const bool same = std::all_of(children.begin(), children.end(),
-                                    [&](Expr child) { return done.at(child) == child; });
+      bool same = true;
+      for_each_child(node, [&](Expr child) { same = same && done.at(child) == child; });
       done[node] = same ? node : build.rebuilt(node, [&](Expr child) { return done.at(child); });
     } else {
       stack.emplace_back(node, true);
-      for (Expr child : children_of(node)) {
-        stack.emplace_back(child, false);
-      }
+      for_each_child(node, [&](Expr child) { stack.emplace_back(child, false); });
     }
   }
   return done.at(e);
@@ -286,9 +283,7 @@ std::vector<std::uint32_t> symbols_of(Expr e) {
     if (node->is(Op::symbol)) {
       all.push_back(node->symbol());
     }
-    for (Expr child : children_of(node)) {
-      stack.push_back(child);
-    }
+    for_each_child(node, [&](Expr child) { stack.push_back(child); });
   }
   std::sort(all.begin(), all.end());
   return all;

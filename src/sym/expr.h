@@ -126,8 +126,26 @@ class Factors {
   std::span<const Factor> view_;
 };
 
-// What a walk visits below e: the monomials of a sum, the atoms of a product, the operands of
-// others.
+// Calls f with what a walk visits below e: the monomials of a sum, the atoms of a product, the
+// operands of others.
+template <class F>
+void for_each_child(Expr e, F&& f) {
+  if (e->op == Op::add) {
+    for (const Term& t : e->terms()) {
+      if (t.monomial != nullptr) {
+        f(t.monomial);
+      }
+    }
+  } else if (e->op == Op::mul) {
+    for (const Factor& factor : e->factors()) {
+      f(factor.atom);
+    }
+  } else if (op_info(e->op).form != Form::leaf) {
+    for (Expr operand : e->operands()) {
+      f(operand);
+    }
+  }
+}
 std::vector<Expr> children_of(Expr e);
 
 // Where builders ask what is known of values: the ranges declared with the symbols, or the facts of

@@ -77,6 +77,7 @@ class Facts final : public Bounds {
   Signed as_form(Expr e) const;
   Range compute_range(Expr e) const;
   Range known_range(Expr e) const;
+  Expr with_simplified_children(Expr e) const;
   Expr simplify_node(Expr e) const;
   Expr without_exact_quotients(Expr e) const;
   Expr without_exact_quotient(Expr e, Expr quotient) const;

@@ -1,10 +1,12 @@
 // Answering questions.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sym/checked.h"
 #include "sym/facts.h"
 #include "sym/linear.h"
+#include "sym/scratch.h"
 #include "sym/shift.h"
 
 namespace massless::sym {
@@ -16,18 +18,19 @@ constexpr std::size_t kMaxPivots = 64;
 // A linear system whose variables are monomials, gathered from a question outwards.
 class Gathered {
  public:
+  using Coefficient = LinearSystem::Coefficient;
   explicit Gathered(const Facts& facts) : facts_(facts) {}
 
   void row(Expr p, Range bounds) {  // lo <= p <= hi
-    std::vector<LinearSystem::Coefficient> coefficients;
     const Terms terms(p);
+    Scratch<Coefficient> coefficients(terms.size());
     for (const Term& t : terms.variable()) {
-      coefficients.emplace_back(variable(t.monomial), t.coefficient);
+      coefficients.push_back({variable(t.monomial), t.coefficient});
     }
     const auto shift = checked_neg(terms.constant());
     if (shift && rows_ < kMaxRows) {
       ++rows_;
-      system_.row(coefficients, range_add(bounds, Range::point(*shift)));
+      system_.row(coefficients.span(), range_add(bounds, Range::point(*shift)));
     }
   }
   // Monomials not asked for before, in order.
@@ -234,6 +237,9 @@ Truth Facts::decide_leaf(Expr leaf) {
 
 // Connectives over leaves, by an explicit stack.
 Truth Facts::decide(Expr question) {
+  if (!question->is(Op::logical_and) && !question->is(Op::logical_or)) {
+    return decide_leaf(question);
+  }
   std::unordered_map<Expr, Truth> done;
   std::vector<std::pair<Expr, bool>> stack{{question, false}};
   while (!stack.empty()) {

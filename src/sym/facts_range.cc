@@ -133,11 +133,11 @@ Range Facts::range(Expr e) const {
       continue;
     }
     stack.emplace_back(node, true);
-    for (Expr child : children_of(node)) {
+    for_each_child(node, [&](Expr child) {
       if (child->type == Type::integer && !child->is_constant() && !range_memo_.contains(child)) {
         stack.emplace_back(child, false);
       }
-    }
+    });
   }
   return range_memo_[e];
 }
@@ -257,6 +257,13 @@ Expr Facts::without_exact_quotient(Expr e, Expr quotient) const {
   return build_.sum(parts);
 }
 
+// A sum or product of what did not change is itself; other operators ask for ranges again.
+Expr Facts::with_simplified_children(Expr e) const {
+  bool changed = !e->is(Op::add) && !e->is(Op::mul);
+  for_each_child(e, [&](Expr child) { changed = changed || simplified_.at(child) != child; });
+  return changed ? with_facts_.rebuilt(e, [&](Expr child) { return simplified_.at(child); }) : e;
+}
+
 Expr Facts::simplify(Expr e) {
   if (const auto found = simplified_.find(e); found != simplified_.end()) {
     return found->second;
@@ -270,14 +277,16 @@ Expr Facts::simplify(Expr e) {
     }
     if (!ready) {
       stack.emplace_back(node, true);
-      for (Expr child : children_of(node)) {
-        stack.emplace_back(child, false);
-      }
+      for_each_child(node, [&](Expr child) {
+        if (!simplified_.contains(child)) {
+          stack.emplace_back(child, false);
+        }
+      });
       continue;
     }
     Expr now = node;
     try {
-      now = with_facts_.rebuilt(node, [&](Expr child) { return simplified_.at(child); });
+      now = with_simplified_children(node);
       now = simplify_node(now);
     } catch (const SymError&) {
       now = node;  // does not fit, or divides by what facts say is 0: stays as it is

@@ -4,6 +4,7 @@
 #include "sym/linear.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sym/checked.h"
 
@@ -33,7 +34,7 @@ Unsigned128 gcd128(Unsigned128 a, Unsigned128 b) {
 }
 
 // Divides the numbers by their greatest common divisor; false where one does not fit in 64 bits.
-bool reduce(const std::vector<Int128>& numbers, std::vector<std::int64_t>& out) {
+bool reduce_wide(std::span<const Int128> numbers, std::span<std::int64_t> out) {
   Unsigned128 g = 0;
   for (const Int128 v : numbers) {
     g = gcd128(static_cast<Unsigned128>(v < 0 ? -v : v), g);
@@ -41,13 +42,33 @@ bool reduce(const std::vector<Int128>& numbers, std::vector<std::int64_t>& out) 
       break;
     }
   }
-  out.clear();
-  for (const Int128 v : numbers) {
-    const Int128 reduced = g > 1 ? v / static_cast<Int128>(g) : v;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Int128 reduced = g > 1 ? numbers[i] / static_cast<Int128>(g) : numbers[i];
     if (!fits(reduced)) {
       return false;
     }
-    out.push_back(static_cast<std::int64_t>(reduced));
+    out[i] = static_cast<std::int64_t>(reduced);
+  }
+  return true;
+}
+
+// The same where all fit already, as nearly always.
+bool reduce(std::span<const Int128> numbers, std::span<std::int64_t> out) {
+  if (!std::all_of(numbers.begin(), numbers.end(), fits)) {
+    return reduce_wide(numbers, out);
+  }
+  std::uint64_t g = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    out[i] = static_cast<std::int64_t>(numbers[i]);
+    g = g == 1 ? g : gcd(magnitude(out[i]), g);
+  }
+  if (g > static_cast<std::uint64_t>(Range::kPlusInf)) {
+    return reduce_wide(numbers, out);
+  }
+  if (g > 1) {
+    for (std::int64_t& v : out) {
+      v /= static_cast<std::int64_t>(g);
+    }
   }
   return true;
 }
@@ -60,30 +81,33 @@ LinearSystem::Variable LinearSystem::variable(Range bounds) {
 }
 
 void LinearSystem::row(std::span<const Coefficient> coefficients, Range bounds) {
-  given_.emplace_back(coefficients.begin(), coefficients.end());
+  given_.insert(given_.end(), coefficients.begin(), coefficients.end());
+  given_ends_.push_back(given_.size());
   given_bounds_.push_back(bounds);
 }
 
 // Compares the row's value with its basic variable's bounds: sum(a * x) against divisor * bound.
 bool LinearSystem::violated(std::size_t row, bool& below) const {
-  const Row& r = rows_[row];
+  const auto coefficients = row_at(row);
   Int128 value = 0;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    Int128 step = static_cast<Int128>(r.coefficients[c]) * value_[columns_[c]];
+    const Int128 step = static_cast<Int128>(coefficients[c]) * value_[columns_[c]];
     if (__builtin_add_overflow(value, step, &value)) {
       return false;  // cannot tell: as if in bounds, which proves nothing
     }
   }
   const Range bounds = bounds_[basic_[row]];
-  below = bounds.lo != Range::kMinusInf && value < static_cast<Int128>(bounds.lo) * r.divisor;
+  const std::int64_t divisor = coefficients.back();
+  below = bounds.lo != Range::kMinusInf && value < static_cast<Int128>(bounds.lo) * divisor;
   return below ||
-         (bounds.hi != Range::kPlusInf && value > static_cast<Int128>(bounds.hi) * r.divisor);
+         (bounds.hi != Range::kPlusInf && value > static_cast<Int128>(bounds.hi) * divisor);
 }
 
 std::size_t LinearSystem::entering(std::size_t row, bool increase) const {
   std::size_t best = kNone;
+  const auto coefficients = row_at(row);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    const std::int64_t a = rows_[row].coefficients[c];
+    const std::int64_t a = coefficients[c];
     if (a == 0) {
       continue;
     }
@@ -101,82 +125,81 @@ std::size_t LinearSystem::entering(std::size_t row, bool increase) const {
 
 // Swaps the row's basic variable, which goes to its violated bound, with the column's.
 bool LinearSystem::pivot(std::size_t row, std::size_t column, bool below) {
-  const std::int64_t a = rows_[row].coefficients[column];
-  const int sign = a < 0 ? -1 : 1;
-  const auto divisor = checked_mul(a, sign);
+  const auto entered = row_at(row);
+  const int sign = entered[column] < 0 ? -1 : 1;
+  const auto divisor = checked_mul(entered[column], sign);
   if (!divisor) {
     return false;
   }
   // |a| * x_j = sign * (d * x_i - the others)
-  std::vector<Int128> numbers;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    const Int128 k = c == column ? static_cast<Int128>(rows_[row].divisor)
-                                 : -static_cast<Int128>(rows_[row].coefficients[c]);
-    numbers.push_back(sign * k);
+    const Int128 k =
+        c == column ? static_cast<Int128>(entered.back()) : -static_cast<Int128>(entered[c]);
+    numbers_[c] = sign * k;
   }
-  numbers.push_back(*divisor);
-  std::vector<std::int64_t> entered;
-  if (!reduce(numbers, entered)) {
+  numbers_.back() = *divisor;
+  if (!reduce(numbers_, entered)) {
     return false;
   }
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    const std::int64_t b = rows_[r].coefficients[column];
-    if (r == row || b == 0) {
-      continue;
-    }
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const Int128 own =
-          c == column ? 0 : static_cast<Int128>(rows_[r].coefficients[c]) * entered.back();
-      if (__builtin_add_overflow(own, static_cast<Int128>(b) * entered[c], &numbers[c])) {
-        return false;
-      }
-    }
-    numbers.back() = static_cast<Int128>(rows_[r].divisor) * entered.back();
-    std::vector<std::int64_t> changed;
-    if (!reduce(numbers, changed)) {
+  for (std::size_t r = 0; r < basic_.size(); ++r) {
+    if (r != row && row_at(r)[column] != 0 && !eliminate(r, row, column)) {
       return false;
     }
-    rows_[r].divisor = changed.back();
-    changed.pop_back();
-    rows_[r].coefficients = std::move(changed);
   }
-  rows_[row].divisor = entered.back();
-  entered.pop_back();
-  rows_[row].coefficients = std::move(entered);
   value_[basic_[row]] = below ? bounds_[basic_[row]].lo : bounds_[basic_[row]].hi;
   std::swap(basic_[row], columns_[column]);
   return true;
 }
 
-bool LinearSystem::infeasible(std::size_t max_pivots) {
-  const std::size_t variables = bounds_.size();
-  columns_.clear();
-  value_.clear();
-  for (std::size_t v = 0; v < variables; ++v) {
-    const Range b = bounds_[v];
-    if (b.lo > b.hi) {
-      return true;
+// Puts what the row `from` says of the column's variable into another row.
+bool LinearSystem::eliminate(std::size_t row, std::size_t from, std::size_t column) {
+  const auto changed = row_at(row);
+  const auto entered = row_at(from);
+  const auto b = static_cast<Int128>(changed[column]);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const Int128 own = c == column ? 0 : static_cast<Int128>(changed[c]) * entered.back();
+    if (__builtin_add_overflow(own, b * entered[c], &numbers_[c])) {
+      return false;
     }
-    columns_.push_back(static_cast<std::uint32_t>(v));
+  }
+  numbers_.back() = static_cast<Int128>(changed.back()) * entered.back();
+  return reduce(numbers_, changed);
+}
+
+// The rows as given: their slacks basic, the variables at an end or at 0.
+void LinearSystem::set_up() {
+  const std::size_t variables = bounds_.size();
+  columns_.resize(variables);
+  std::iota(columns_.begin(), columns_.end(), 0);
+  numbers_.resize(variables + 1);
+  value_.clear();
+  for (const Range b : bounds_) {
     value_.push_back(b.lo != Range::kMinusInf ? b.lo : b.hi != Range::kPlusInf ? b.hi : 0);
   }
-  rows_.clear();
+  rows_.assign(given_ends_.size() * (variables + 1), 0);
   basic_.clear();
-  for (std::size_t i = 0; i < given_.size(); ++i) {
-    Row r;
-    r.coefficients.assign(variables, 0);
-    for (const auto& [v, coefficient] : given_[i]) {
-      r.coefficients[v] = coefficient;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < given_ends_.size(); ++i) {
+    const auto coefficients = row_at(i);
+    for (; at < given_ends_[i]; ++at) {
+      coefficients[given_[at].variable] = given_[at].value;
     }
-    rows_.push_back(std::move(r));
+    coefficients.back() = 1;
     basic_.push_back(static_cast<std::uint32_t>(bounds_.size()));
     bounds_.push_back(given_bounds_[i]);
     value_.push_back(0);
   }
+}
+
+bool LinearSystem::infeasible(std::size_t max_pivots) {
+  if (std::any_of(bounds_.begin(), bounds_.end(), [](Range b) { return b.lo > b.hi; })) {
+    return true;
+  }
+  set_up();
   for (std::size_t step = 0; step <= max_pivots; ++step) {
     std::size_t row = kNone;
     bool below = false;
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
+    for (std::size_t r = 0; r < basic_.size(); ++r) {
       bool side = false;
       if ((row == kNone || basic_[r] < basic_[row]) && violated(r, side)) {
         row = r;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <thread>
 
@@ -192,6 +193,35 @@ TEST(ShapeEnvs, ComeAndGo) {
     ShapeEnv env;
     env.dynamic_size(5);
   }
+}
+
+// Each thread remembers answers: of one environment, though the next may lie where it lay.
+TEST(ShapeEnvs, DoNotShareAnswers) {
+  for (std::int64_t i = 0; i < 100; ++i) {
+    ShapeEnv env;
+    SymbolOptions options;
+    options.range.lo = i % 4;
+    options.hint = 5 + i;
+    Expr s = env.symbol("s", options);
+    const std::array<Expr, 2> operands{s, env.integer(3)};
+    Expr large = env.apply(sym::Op::ge, operands);
+    EXPECT_EQ(env.print(env.apply(sym::Op::add, operands)), "s + 3");
+    EXPECT_EQ(env.prove(large), i % 4 == 3 ? Truth::yes : Truth::unknown);
+    EXPECT_EQ(env.hint(s), 5 + i);
+  }
+}
+
+TEST_F(Env, WhatWasUnknownMayBeProvedLater) {
+  size("s", 8);
+  Expr large = (*this)("s >= 5");
+  EXPECT_EQ(env.prove(large), Truth::unknown);
+  EXPECT_EQ(env.prove(large), Truth::unknown);
+  EXPECT_TRUE(env.assert_true((*this)("s >= 7")));
+  EXPECT_EQ(env.prove(large), Truth::yes);
+  Expr u = env.unbacked({0, Range::kPlusInf});
+  EXPECT_EQ(env.hint(u), std::nullopt);
+  EXPECT_TRUE(env.assert_true((*this)("u0 == s")));
+  EXPECT_EQ(env.hint(u), 8);
 }
 
 }  // namespace

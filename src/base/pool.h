@@ -1,5 +1,6 @@
-// Memory of the few objects that every fake is made of. Each thread keeps some freed blocks of each
-// class and hands them out again, which costs a quarter of malloc and free.
+// Memory of the few objects that every fake, and every symbolic size, is made of. Each thread keeps
+// some freed blocks of each class and hands them out again, which costs a quarter of malloc and
+// free.
 #pragma once
 
 #include <cstddef>
