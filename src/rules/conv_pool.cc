@@ -15,6 +15,7 @@
 
 #include "fake/device.h"
 #include "fake/rule.h"
+#include "fake/storage.h"
 #include "rules/flops.h"
 #include "rules/iterator.h"
 #include "rules/strict.h"
@@ -232,7 +233,7 @@ SymDimVector convolved_sizes(const Convolution& conv, const Tensor& input, const
 void check_elements(const Tensor& input, const Tensor& weight) {
   const auto in = input.sym_sizes();
   const auto kernel = weight.sym_sizes().slice(2);
-  for (const SymInt& n : kernel) {
+  for (const SymInt& n : weight.sym_sizes().slice(1)) {
     const bool none = n == 0 && in[1] != 0;
     TORCH_CHECK_INDEX(!none || !at_example(in[0].sym_eq(0)) || in[0] != 0,
                       "select(): index 0 out of range for tensor of size [0] at dimension 0");
@@ -258,28 +259,48 @@ TensorSpec any_convolution(const Convolution& conv, const Tensor& input, const T
   return {sizes, convolved_strides(sizes, format), input.scalar_type(), device};
 }
 
-TensorSpec convolution_spec(const Tensor& input, const Tensor& weight, const OptionalTensor& bias,
-                            SymIntArrayRef stride, SymIntArrayRef padding, SymIntArrayRef dilation,
-                            bool transposed, SymIntArrayRef output_padding, SymInt groups) {
+// ATen's own transposed kernel in three dimensions resizes a tensor of the input's size, and a
+// storage never shrinks.
+bool resizes_input_size(const Convolution& conv, const Tensor& input, const Tensor& weight,
+                        const SymInt& numel) {
+  return conv.transposed && weight.dim() == 5 && input.device().is_cpu() &&
+         !proved(numel.sym_ge(input.sym_numel())) && conv.groups == 1 && !taken_as_empty(input) &&
+         !takes_one_dnn(conv, input, weight);
+}
+
+Tensor convolved(const Convolution& conv, const Tensor& input, const Tensor& weight,
+                 const OptionalTensor& bias) {
+  const TensorSpec spec = any_convolution(conv, input, weight, or_undefined(bias));
+  const SymInt numel = c10::multiply_integers(SymIntArrayRef(spec.sizes));
+  if (!resizes_input_size(conv, input, weight, numel)) {
+    return make_fake(spec);
+  }
+  const SymInt nbytes = greatest(numel, input.sym_numel()) * c10::elementSize(spec.dtype);
+  return make_fake_over(new_storage(nbytes, spec.device), spec.sizes, spec.strides, 0, spec.dtype,
+                        spec.device);
+}
+
+Tensor convolution(const Tensor& input, const Tensor& weight, const OptionalTensor& bias,
+                   SymIntArrayRef stride, SymIntArrayRef padding, SymIntArrayRef dilation,
+                   bool transposed, SymIntArrayRef output_padding, SymInt groups) {
   const Convolution conv =
       read_parameters(weight, stride, padding, dilation, transposed, output_padding, groups);
-  return any_convolution(conv, input, weight, or_undefined(bias));
+  return convolved(conv, input, weight, bias);
 }
 
-TensorSpec convolution_flags_spec(const Tensor& input, const Tensor& weight,
-                                  const OptionalTensor& bias, SymIntArrayRef stride,
-                                  SymIntArrayRef padding, SymIntArrayRef dilation, bool transposed,
-                                  SymIntArrayRef output_padding, SymInt groups, bool, bool, bool,
-                                  bool) {
-  return convolution_spec(input, weight, bias, stride, padding, dilation, transposed,
-                          output_padding, std::move(groups));
+Tensor convolution_flags(const Tensor& input, const Tensor& weight, const OptionalTensor& bias,
+                         SymIntArrayRef stride, SymIntArrayRef padding, SymIntArrayRef dilation,
+                         bool transposed, SymIntArrayRef output_padding, SymInt groups, bool, bool,
+                         bool, bool) {
+  return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
+                     std::move(groups));
 }
 
-TensorSpec mkldnn_convolution_spec(const Tensor& input, const Tensor& weight,
-                                   const OptionalTensor& bias, SymIntArrayRef padding,
-                                   SymIntArrayRef stride, SymIntArrayRef dilation, SymInt groups) {
-  return convolution_spec(input, weight, bias, stride, padding, dilation, false, {SymInt(0)},
-                          std::move(groups));
+Tensor mkldnn_convolution(const Tensor& input, const Tensor& weight, const OptionalTensor& bias,
+                          SymIntArrayRef padding, SymIntArrayRef stride, SymIntArrayRef dilation,
+                          SymInt groups) {
+  return convolution(input, weight, bias, stride, padding, dilation, false, {SymInt(0)},
+                     std::move(groups));
 }
 
 // The gradients of input and weight have the format of the convolution, except those of an input
@@ -508,9 +529,9 @@ TensorSpec adaptive_pool_backward_spec(const Tensor& grad, const Tensor& self) {
 }
 
 MASSLESS_RULES(m) {
-  rule<"convolution", functional<convolution_spec>, ConvolutionFlops{}>(m);
-  rule<"_convolution", functional<convolution_flags_spec>>(m);
-  rule<"mkldnn_convolution", functional<mkldnn_convolution_spec>>(m);
+  rule<"convolution", convolution, ConvolutionFlops{}>(m);
+  rule<"_convolution", convolution_flags>(m);
+  rule<"mkldnn_convolution", mkldnn_convolution>(m);
   rule<"convolution_backward", convolution_backward, ConvolutionBackwardFlops{}>(m);
   rule<"max_pool2d_with_indices", functional<max_pool_spec>>(m);
   rule<"max_pool2d_with_indices_backward", functional<max_pool_backward_spec>>(m);

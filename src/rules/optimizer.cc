@@ -1,12 +1,13 @@
 // Fused optimizer steps and gradient scaling: kernels that write into lists of tensors.
 //
-// The _foreach_ family needs no rules but four. Its CPU kernels are ATen's composites ("slow
+// The _foreach_ family needs no rules but five. Its CPU kernels are ATen's composites ("slow
 // paths") that call the single-tensor operator for each element, so promotion, errors and known
-// values are those of the element's own rule, and the ladder answers them. The four read their
-// scalars from a tensor.
+// values are those of the element's own rule, and the ladder answers them. Four read their scalars
+// from a tensor; the kernel of _foreach_max asks for a number of elements, which fixes sizes.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_foreach_addcdiv.h>
 #include <ATen/ops/_foreach_addcmul.h>
+#include <ATen/ops/max.h>
 
 #include <optional>
 #include <string>
@@ -249,7 +250,18 @@ void packed(torch::Library& m) {
   }
 }
 
+std::vector<at::Tensor> foreach_max(at::TensorList tensors) {
+  TORCH_CHECK(!tensors.empty(), "Tensor list must have at least one tensor.");
+  std::vector<at::Tensor> made;
+  made.reserve(tensors.size());
+  for (const at::Tensor& t : tensors) {
+    made.push_back(at::max(t));
+  }
+  return made;
+}
+
 MASSLESS_RULES(m) {
+  rule<"_foreach_max", foreach_max>(m);
   packed<"_foreach_addcmul.Tensor", addcmul>(m);
   packed<"_foreach_addcmul_.Tensor", addcmul_>(m);
   packed<"_foreach_addcdiv.Tensor", addcdiv>(m);

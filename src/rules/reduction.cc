@@ -378,6 +378,16 @@ TensorSpec logsumexp(const Tensor& self, at::IntArrayRef dim, bool keepdim) {
   return reduced(self, dim, keepdim, to_float(self.scalar_type()));
 }
 
+// The output's dtype is computed in.
+Tensor& logsumexp_out(const Tensor& self, at::IntArrayRef dim, bool keepdim, Tensor& out) {
+  TORCH_CHECK(
+      c10::isFloatingType(out.scalar_type()) || c10::isComplexType(out.scalar_type()),
+      "logsumexp(): Expected floating point type for result tensor, but got: ", out.scalar_type());
+  TensorSpec spec = logsumexp(self, dim, keepdim);
+  spec.dtype = out.scalar_type();
+  return write_plain(out, spec);
+}
+
 TensorSpec trace(const Tensor& self) {
   TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
   check_dtype("trace", self.scalar_type(), dtypes::number, self.device());
@@ -451,6 +461,7 @@ MASSLESS_RULES(m) {
   rule<"var_mean.correction", functional<moment_and_mean>>(m);
   rule<"std_mean.correction", functional<moment_and_mean>>(m);
   rule<"logsumexp", functional<logsumexp>>(m);
+  rule<"logsumexp.out", logsumexp_out>(m);
   rule<"trace", functional<trace>>(m);
 }
 

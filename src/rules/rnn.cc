@@ -54,6 +54,14 @@ SymInt workspace_bytes(const SymInt& steps, const SymInt& batch, const SymInt& i
          whole_pages(layer_difference) * 2 + whole_pages(cell) + whole_pages(cell_difference);
 }
 
+// ATen's composites give oneDNN no input without elements, which it may not survive.
+void check_layer_input(const Tensor& input) {
+  TORCH_CHECK(input.dim() == 3, "mkldnn_rnn: expected an input of 3 dimensions, but got ",
+              input.dim());
+  TORCH_CHECK(!is_empty(input), "mkldnn_rnn: expected an input with elements, but got the sizes ",
+              input.sym_sizes());
+}
+
 // oneDNN reads what it is given as it needs it; tensors of other sizes are refused here.
 void check_layer(const Tensor& input, TensorRefs weights, TensorRefs states, const SymInt& hidden) {
   const std::array<SymInt, 2> columns{input.sym_size(2), hidden};
@@ -74,8 +82,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> layer(const Tensor& input, const Tens
                                                  int64_t mode, int64_t hidden_size, int64_t,
                                                  bool has_biases, bool, bool, bool) {
   TORCH_CHECK(mode == kLstm, "mkldnn_rnn: only LSTM is supported, but got mode ", mode);
-  TORCH_CHECK(input.dim() == 3, "mkldnn_rnn: expected an input of 3 dimensions, but got ",
-              input.dim());
+  check_layer_input(input);
   const c10::Device device = has_biases
                                  ? same_device({input, weight0, weight1, weight2, weight3, hx, cx})
                                  : same_device({input, weight0, weight1, hx, cx});
@@ -104,8 +111,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> layer(const Tensor& input, const Tens
 // As check_layer, and what the forward pass made.
 void check_layer_backward(const Tensor& input, TensorRefs weights, TensorRefs sequences,
                           TensorRefs states, const SymInt& hidden, const Tensor& workspace) {
-  TORCH_CHECK(input.dim() == 3, "mkldnn_rnn: expected an input of 3 dimensions, but got ",
-              input.dim());
+  check_layer_input(input);
   const SymInt steps = input.sym_size(0);
   const SymInt batch = input.sym_size(1);
   const SymInt in = input.sym_size(2);

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "fake/device.h"
+#include "fake/sizes.h"
 #include "rules/config.h"
 
 namespace massless {
@@ -257,8 +258,24 @@ bool can_take(SDPBackend backend, const sdp_params& params) {
   }
 }
 
+// ATen takes a size of the mask for broadcast only where it is the number 1.
+std::optional<at::Tensor> with_plain_ones(const std::optional<at::Tensor>& mask) {
+  if (!mask || !mask->defined() || mask->requires_grad() ||
+      !mask->unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    return mask;
+  }
+  SymDimVector sizes(mask->sym_sizes().begin(), mask->sym_sizes().end());
+  for (c10::SymInt& n : sizes) {
+    if (at_example(n.sym_eq(1)) && n == 1) {
+      n = 1;
+    }
+  }
+  return view_of(*mask, sizes, mask->sym_strides(), mask->sym_storage_offset());
+}
+
 sdp_params as_params(const SdpaCall& call) {
-  return {call.query, call.key, call.value, call.mask, call.dropout, call.causal, call.enable_gqa};
+  return {call.query,   call.key,    call.value,     with_plain_ones(call.mask),
+          call.dropout, call.causal, call.enable_gqa};
 }
 
 std::int64_t cuda_choice(const sdp_params& params) {
@@ -302,8 +319,8 @@ std::int64_t sdpa_choice(const SdpaCall& call) {
   }
   if (device == c10::kCPU) {
     return at::_ops::_fused_sdp_choice::redispatch(
-        c10::DispatchKeySet(c10::DispatchKey::CPU), call.query, call.key, call.value, call.mask,
-        call.dropout, call.causal, std::nullopt, call.enable_gqa);
+        c10::DispatchKeySet(c10::DispatchKey::CPU), call.query, call.key, call.value,
+        with_plain_ones(call.mask), call.dropout, call.causal, std::nullopt, call.enable_gqa);
   }
   return static_cast<std::int64_t>(SDPBackend::math);
 }

@@ -31,6 +31,10 @@ constexpr std::array kCrashes = {
           "the kernel divides by the batch and by the number of channels",
           "native_batch_norm_backward(f32[0,2,3,3], f32[0,2,3,3], f32[2], f32[2], f32[2], f32[2], "
           "f32[2], true, 1e-05, [true,true,true])"},
+    Crash{"aten::batch_norm_backward", no_batch, SIGFPE,
+          "the kernel divides by the batch and by the number of channels",
+          "batch_norm_backward(f32[0,2,3,3], f32[0,2,3,3], f32[2], f32[2], f32[2], f32[2], f32[2], "
+          "true, 1e-05, [true,true,true], u8[0])"},
 };
 
 }  // namespace

@@ -56,7 +56,8 @@ std::string Debt::table() const {
   std::ostringstream out;
   out << "operators " << of_.size() << ", runs " << total.runs << ", points " << total.points
       << " (" << total.refused << " refused by a guard, " << total.values
-      << " where the values matter)\n"
+      << " where the values matter); not run: " << total.on_cuda << " for CUDA, " << total.known
+      << " of known values\n"
       << "symbols " << total.symbols << ", of these fixed " << total.fixed << ", guards "
       << total.guards << "\n"
       << "operators whose symbols are all fixed " << whole << ", runs below the rules "

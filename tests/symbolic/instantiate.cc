@@ -20,7 +20,7 @@ using Differences = std::vector<std::string>;
 Tally& Tally::operator+=(const Tally& other) {
   for (int Tally::*field :
        {&Tally::runs, &Tally::symbols, &Tally::fixed, &Tally::guards, &Tally::below, &Tally::points,
-        &Tally::refused, &Tally::values, &Tally::few}) {
+        &Tally::on_cuda, &Tally::known, &Tally::refused, &Tally::values, &Tally::few}) {
     this->*field += other.*field;
   }
   for (const auto& [crash, count] : other.crashes) {
@@ -32,7 +32,8 @@ Tally& Tally::operator+=(const Tally& other) {
 namespace {
 
 constexpr std::size_t kPoints = 20;
-constexpr std::int64_t kMostElements = 1 << 14;  // of the arguments, and eight times of the results
+// Elements of the arguments, or four times the example's; of the results eight times that.
+constexpr std::int64_t kMostElements = 1 << 14;
 
 // What the symbolic run gave, against the real operator at points.
 class Instance {
@@ -43,12 +44,12 @@ class Instance {
         results_(results),
         outputs_(tensors_of(results)) {}
 
-  bool small_at(const Point& point) const {
+  bool small_at(const Point& point, std::int64_t most) const {
     std::int64_t total = 0;
     for (const at::Tensor& t : outputs_) {
       const auto numel =
           t.defined() ? value_at(env_, t.sym_numel(), point) : std::optional<std::int64_t>(0);
-      if (!numel || *numel > 8 * kMostElements || (total += *numel) > 8 * kMostElements) {
+      if (!numel || *numel > most || (total += *numel) > most) {
         return false;
       }
     }
@@ -252,7 +253,12 @@ Differences compare_at_points(const Line& line, const Way& way, std::uint64_t se
   static Quiet quiet;
   const c10::WarningUtils::WarningHandlerGuard no_warnings(&quiet);
   const Call call = parse_call(line);
-  if (call.mentions_cuda || call.marks.known || call.marks.cuda_only) {
+  if (call.mentions_cuda || call.marks.cuda_only) {
+    ++tally.on_cuda;
+    return {};
+  }
+  if (call.marks.known) {
+    ++tally.known;
     return {};
   }
   trace(line.where + " (" + way.name + ") " + line.text);
@@ -277,12 +283,16 @@ Differences compare_at_points(const Line& line, const Way& way, std::uint64_t se
     found.push_back("the example does not satisfy the guards: " + why);
   }
   Instance instance(symbolic, outcome.results);
+  const auto most = std::max(kMostElements, 4 * symbolic.elements_at({}).value_or(0));
   const Points points = sample_points(env, kPoints, seed, [&](const Point& point) {
     const auto elements = symbolic.elements_at(point);
-    return elements && *elements <= kMostElements && instance.small_at(point);
+    return elements && *elements <= most && instance.small_at(point, 8 * most);
   });
+  if (points.good.empty()) {
+    found.emplace_back("no point was compared");
+  }
   tally.refused += points.refused;
-  tally.few += points.good.size() < kPoints && points.good.size() > 1 ? 1 : 0;
+  tally.few += points.good.size() < kPoints ? 1 : 0;
   for (const Point& point : points.good) {
     for (std::string& text : compare_point(symbolic, call, instance, point, tally)) {
       found.push_back("at " + to_string(env, point) + ": " + std::move(text) +

@@ -23,7 +23,9 @@ struct Tally {
   int points = 0;   // compared with the real operator
   int refused = 0;  // points where a guard says no
   int values = 0;   // points where the real operator minds its tensors' values
-  int few = 0;      // runs with fewer points than wanted, though not all symbols are fixed
+  int few = 0;      // runs for which the guards leave fewer points than wanted
+  int on_cuda = 0;  // not run: there is no real operator here to compare with
+  int known = 0;    // not run: of fakes whose values are known, so whose sizes are
   std::map<const Crash*, int> crashes;  // points not run, by row
 
   Tally& operator+=(const Tally& other);
