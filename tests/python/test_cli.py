@@ -419,6 +419,38 @@ def test_as_a_process(folder):
     assert len(result.stderr.strip().splitlines()) == 1
 
 
+@pytest.fixture(params=["-m massless", "massless", "program"])
+def beside_another_torch(request, tmp_path):
+    """Runs the command, or a program that imports massless, where torch says that it is 2.12.0."""
+    (tmp_path / "torch-2.12.0.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: torch\nVersion: 2.12.0\n"
+    (tmp_path / "torch-2.12.0.dist-info" / "METADATA").write_text(metadata)
+    script = tmp_path / ("massless" if request.param == "massless" else "mine.py")
+    script.write_text("from massless.cli import main\nmain()\n")
+    start = request.param.split() if request.param.startswith("-m") else [str(script)]
+
+    def call(*args):
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+        return subprocess.run(
+            [sys.executable, *start, *args], capture_output=True, text=True, env=env, timeout=60
+        )
+
+    call.is_command = request.param != "program"
+    return call
+
+
+@pytest.mark.parametrize("args", [(), ("doctor",), ("plan", "massless"), ("--debug",)])
+def test_another_torch(beside_another_torch, args):
+    result = beside_another_torch(*args)
+    text = "massless needs torch 2.13.0, found 2.12.0. What to do: pip install torch==2.13.0"
+    assert result.stdout == "" and text in result.stderr
+    if beside_another_torch.is_command and "--debug" not in args:
+        assert result.returncode == 2
+        assert result.stderr == f"massless: error: {text}\n"
+    else:
+        assert "Traceback" in result.stderr and f"ImportError: {text}" in result.stderr
+
+
 def test_callable_beside_the_working_directory(tmp_path):
     (tmp_path / "mine_xyz.py").write_text(
         "import torch\ndef f():\n    return torch.nn.Linear(4, 4)\n"
