@@ -469,6 +469,9 @@ TORCH_LIBRARY_IMPL(_, Fake, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&fake_fallback>());
 }
 
+// On fakes of symbolic sizes, for the few operators of rules/above.cc.
+TORCH_LIBRARY_IMPL(_, DeferredInit, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
+
 }  // namespace
 
 void set_exception_hook(ExceptionHook hook) noexcept { exception_hook.store(hook); }
