@@ -90,6 +90,9 @@ bool answer_from_known(const Call& call) {
   if (call.op.schema().is_mutable() || !can_fold(call.op)) {
     return false;
   }
+  if (has_symbolic_number(call.arguments) && !is_data_dependent(call.op)) {
+    return false;  // where the values are needed, the size is fixed instead
+  }
   const auto tensors = tensors_of(call.arguments);
   bool any_fake = false;
   for (const at::Tensor& t : tensors) {
