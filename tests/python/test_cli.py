@@ -339,6 +339,16 @@ def test_real_plan_is_a_formula(folder, task):
     assert seq == LLAMA["max_position_embeddings"] or peak(3, seq) <= 2**20 < peak(3, seq + 1)
 
 
+def test_a_batch_of_one_has_formulas_in_seq(folder):
+    """transformers takes another way for a batch of 1 in training: the formulas are that way's."""
+    asked = ("--task", "train", "--seq", 24, "--device", "cpu", "--json", "-")
+    printed = json.loads(run("plan", folder(LLAMA), *asked).stdout)
+    assert printed["mode"] == "substitution" and "batch != 1" in printed["why"]
+    assert printed["symbols"] == {"seq": 24} and "*seq" in printed["peak"]["formula"]
+    job = models.job(str(folder(LLAMA)), task="train", seq=24, device="cpu")
+    assert printed["peak"]["bytes"] == massless.plan(job.step, job.args, device="cpu").peak
+
+
 def test_formulas_are_shown(folder, tmp_path):
     page = tmp_path / "a.html"
     result = run("plan", folder(LLAMA), "--batch", 3, "--seq", 24, "--device", "cpu", "--budget",
