@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS massless EXPORT massless-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cpp)
 install(DIRECTORY include/massless DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT cpp)
-foreach(layer base dispatch fake rules plan)
+foreach(layer base sym guard dispatch fake rules plan)
   install(DIRECTORY src/${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/massless/src
     COMPONENT cpp FILES_MATCHING PATTERN "*.h")
 endforeach()

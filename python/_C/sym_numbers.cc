@@ -7,6 +7,7 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <cstdint>
 #include <optional>
 
 #include "fake/known.h"
@@ -39,6 +40,26 @@ PyObject* get_number(PyObject* tensor, void*) {
                                          Py_TYPE(tensor)->tp_name, kName);
 }
 
+// torch's own caster to Scalar cannot load.
+c10::Scalar scalar_of(PyObject* number) {
+  const SymClasses& classes = sym_classes();
+  const py::handle object(number);
+  if (Py_TYPE(number) == classes.integer) {
+    return py::cast<c10::SymInt>(object);
+  }
+  if (Py_TYPE(number) == classes.boolean) {
+    return py::cast<c10::SymBool>(object);
+  }
+  if (Py_TYPE(number) == classes.real) {
+    return py::cast<c10::SymFloat>(object);
+  }
+  if (PyBool_Check(number) != 0) {
+    return py::cast<bool>(object);
+  }
+  return PyLong_Check(number) != 0 ? c10::Scalar(py::cast<std::int64_t>(object))
+                                   : c10::Scalar(py::cast<double>(object));
+}
+
 bool in_fake_mode() { return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Fake); }
 
 // Outside of every mode a real kernel may be what reads the number: the size is fixed, and the
@@ -46,8 +67,7 @@ bool in_fake_mode() { return c10::impl::tls_is_dispatch_key_included(c10::Dispat
 void become_value(const at::Tensor& number, PyObject* symbol) {
   const auto value = py::reinterpret_steal<py::object>(specialized(symbol));
   const RealScope real;
-  const at::Scalar scalar = py::cast<at::Scalar>(value);
-  const_cast<at::Tensor&>(number).fill_(scalar);
+  const_cast<at::Tensor&>(number).fill_(scalar_of(value.ptr()));
 }
 
 int set_number(PyObject* tensor, PyObject* symbol, void*) {
@@ -81,7 +101,7 @@ std::optional<c10::Scalar> resolve(const at::Tensor& number) {
   if (symbol == nullptr || !is_symbol_type(Py_TYPE(symbol))) {
     return std::nullopt;
   }
-  return py::cast<c10::Scalar>(py::handle(symbol));
+  return scalar_of(symbol);
 }
 
 void install_numbers() {

@@ -283,7 +283,8 @@ def render_html(
 ) -> str:
     """The page: needs no other file and no network; every text in it is escaped.
 
-    `facts` are lines under the title, `budget` is `{"fits": bool, "text": str, "largest": dict}`.
+    `facts` are lines under the title, `budget` is `{"fits": bool, "text": str, "largest": dict}`,
+    the last where the plan has symbols.
     """
     import jinja2
     from markupsafe import Markup
@@ -309,7 +310,7 @@ def render_html(
         picture=Markup(svg[svg.index("<svg") :]),
         kinds=KINDS,
         formulas=formulas(plan),
-        largest=largest_lines(plan, budget["largest"]) if budget else [],
+        largest=largest_lines(plan, (budget or {}).get("largest", {})),
         colors=COLORS,
         rows=groups[:TOP],
         rest={"bytes": sum(g.bytes for g in rest), "count": sum(g.count for g in rest)},

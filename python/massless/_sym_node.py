@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch.fx.experimental import sym_node as torch_sym_node
 
-from massless import _C
+from massless import _C, _sym_functions
 
 _lock = threading.Lock()
 _installed = False
@@ -59,6 +59,7 @@ def install() -> None:
         _install_pickling(node_class)
         _C.install_numbers()
         _C.correct_sym_methods()
+        _sym_functions.install()
         _installed = True
 
 

@@ -413,9 +413,12 @@ class _Binder:
         for one in expressions:
             for dim in one.given.dims():
                 self._bind(dim, self._values[dim.name], one)
-            value = one.given.value(self._values)
+            parts = ", ".join(f"{d.name} = {self._values[d.name]}" for d in one.given.dims())
+            try:
+                value = one.given.value(self._values)
+            except ZeroDivisionError:
+                _contradiction(f"{one}: with {parts} it divides by 0")
             if value != one.example:
-                parts = ", ".join(f"{d.name} = {self._values[d.name]}" for d in one.given.dims())
                 _contradiction(f"{one}: with {parts} it is {value}")
 
     def _solution(self, one: _Asked, dim: Dim) -> int:

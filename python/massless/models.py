@@ -68,15 +68,16 @@ class Job:
         """What was asked for, by symbol."""
         return {name: getattr(self, name) for name in self.symbols}
 
-    def symbolic_args(self) -> tuple[Any, ...]:
-        """`args` with batch and seq as symbols, of an environment of their own."""
+    def symbolic_args(self, *names: str) -> tuple[Any, ...]:
+        """`args` with the named sizes as symbols, of an environment of their own; all of `symbols`
+        if none is named."""
         env = _C.ShapeEnv()
-        sizes = {
-            name: env.symbol(name, hint, min=least, max=largest)
-            for name, (hint, least, largest) in self.symbols.items()
-        }
+        sizes: dict[str, Any] = {"batch": self.batch, "seq": self.seq}
+        for name in names or self.symbols:
+            hint, least, largest = self.symbols[name]
+            sizes[name] = env.symbol(name, hint, min=least, max=largest)
         with fake_mode(device=self.where, shape_env=env):
-            return self.arguments(sizes["batch"], sizes.get("seq"))
+            return self.arguments(sizes["batch"], sizes["seq"])
 
     @property
     def parameter_count(self) -> int:

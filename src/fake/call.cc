@@ -76,6 +76,22 @@ bool can_fold(const c10::OperatorHandle& op) {
          !contains(kUninitialised, op.operator_name().name);
 }
 
+bool has_symbolic_number(c10::ArrayRef<c10::IValue> arguments) {
+  const auto symbolic = [](const c10::IValue& number) {
+    return number.isSymInt()     ? !number.toSymInt().maybe_as_int()
+           : number.isSymFloat() ? number.toSymFloat().is_symbolic()
+           : number.isSymBool()  ? !number.toSymBool().maybe_as_bool()
+                                 : false;
+  };
+  return std::any_of(arguments.begin(), arguments.end(), [&](const c10::IValue& argument) {
+    if (!argument.isList()) {
+      return symbolic(argument);
+    }
+    const auto items = argument.toListRef();
+    return std::any_of(items.begin(), items.end(), symbolic);
+  });
+}
+
 torch::jit::Stack run_on_known_values(const c10::OperatorHandle& op,
                                       const torch::jit::Stack& arguments) {
   torch::jit::Stack stack;

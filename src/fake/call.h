@@ -17,6 +17,9 @@ bool only_meta_tensors(c10::ArrayRef<c10::IValue> arguments);
 
 // May the real operator run on known values? Not when it is random or leaves memory unwritten.
 bool can_fold(const c10::OperatorHandle& op);
+// Is a symbol among the numbers of a call? What is made of it is not known then: to run the real
+// operator would fix the size.
+bool has_symbolic_number(c10::ArrayRef<c10::IValue> arguments);
 // Runs the real operator on the known values of `arguments` (every tensor must be known). A
 // written argument's known bytes are updated in place. Devices become the CPU.
 torch::jit::Stack run_on_known_values(const c10::OperatorHandle& op,

@@ -123,7 +123,7 @@ Care::Care(std::string_view operator_name, torch::jit::Stack arguments)
 }
 
 bool Care::all_known() const {
-  bool known = true;
+  bool known = !has_symbolic_number(arguments_);
   for (const c10::IValue& argument : arguments_) {
     for_each_tensor(argument, [&](const at::Tensor& t) { known = known && is_known(t); });
   }

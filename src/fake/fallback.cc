@@ -90,6 +90,9 @@ bool answer_from_known(const Call& call) {
   if (call.op.schema().is_mutable() || !can_fold(call.op)) {
     return false;
   }
+  if (has_symbolic_number(call.arguments) && !is_data_dependent(call.op)) {
+    return false;  // where the values are needed, the size is fixed instead
+  }
   const auto tensors = tensors_of(call.arguments);
   bool any_fake = false;
   for (const at::Tensor& t : tensors) {
@@ -468,6 +471,9 @@ void fake_fallback(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* st
 TORCH_LIBRARY_IMPL(_, Fake, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&fake_fallback>());
 }
+
+// On fakes of symbolic sizes, for the few operators of rules/above.cc.
+TORCH_LIBRARY_IMPL(_, DeferredInit, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
 
 }  // namespace
 

@@ -35,12 +35,16 @@ void copy_bytes(const void* from, c10::StorageImpl& to) {
   std::copy_n(static_cast<const char*>(from), to.nbytes(), static_cast<char*>(to.mutable_data()));
 }
 
-// A real tensor with the geometry of `fake` over `bytes`.
-at::Tensor over(const c10::intrusive_ptr<c10::StorageImpl>& bytes, const at::Tensor& fake) {
+// A real tensor over `bytes` with the dtype of `fake`.
+at::Tensor over(const c10::intrusive_ptr<c10::StorageImpl>& bytes, const at::Tensor& fake,
+                c10::IntArrayRef sizes, c10::IntArrayRef strides, std::int64_t offset) {
   auto impl = c10::make_intrusive<c10::TensorImpl>(
       c10::Storage(bytes), c10::DispatchKeySet(c10::DispatchKey::CPU), fake.dtype());
-  impl->set_sizes_and_strides(fake.sizes(), fake.strides(), fake.storage_offset());
+  impl->set_sizes_and_strides(sizes, strides, offset);
   return at::Tensor(std::move(impl));
+}
+at::Tensor over(const c10::intrusive_ptr<c10::StorageImpl>& bytes, const at::Tensor& fake) {
+  return over(bytes, fake, fake.sizes(), fake.strides(), fake.storage_offset());
 }
 
 }  // namespace
@@ -81,7 +85,7 @@ bool is_known(const at::Tensor& t) {
     return t.unsafeGetTensorImpl()->is_wrapped_number() && !symbol_of(t);
   }
   const StorageToken* token = storage_token(storage_of(t));
-  return token != nullptr && token->known;
+  return token != nullptr && token->known && !t.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
 }
 
 at::Tensor known_value(const at::Tensor& fake) {
@@ -101,6 +105,29 @@ at::Tensor known_value(const at::Tensor& fake) {
     value.unsafeGetTensorImpl()->_set_neg(true);
   }
   return value;
+}
+
+at::Tensor known_value_once(const at::Tensor& fake) {
+  if (!is_fake(fake)) {
+    return known_value(fake);
+  }
+  const StorageToken* token = storage_token(storage_of(fake));
+  if (token == nullptr || !token->known) {
+    return {};
+  }
+  at::DimVector sizes;
+  at::DimVector strides;
+  for (std::int64_t d = 0; d < fake.dim(); ++d) {
+    const auto size = fake.sym_size(d).maybe_as_int();
+    const auto stride = fake.sym_stride(d).maybe_as_int();
+    if (!stride || (!size && *stride != 0)) {
+      return {};
+    }
+    sizes.push_back(*stride == 0 && size != 0 ? 1 : *size);
+    strides.push_back(*stride);
+  }
+  const auto offset = fake.sym_storage_offset().maybe_as_int();
+  return offset ? over(token->known, fake, sizes, strides, *offset) : at::Tensor();
 }
 
 void set_known(const at::Tensor& fake, const at::Tensor& value) {
@@ -127,11 +154,10 @@ void set_known_fill(const at::Tensor& fake, const c10::Scalar& value) {
   if (!values_wanted()) {
     return;
   }
-  if (fake.unsafeGetTensorImpl()->has_symbolic_sizes_strides() && value.isIntegral(true)) {
-    set_progression(fake, value.toSymInt(), 0);
-    return;
-  }
   if (value.isSymbolic() || !small_enough_to_know(fake)) {
+    if (value.isIntegral(/*includeBool=*/!value.isSymbolic())) {
+      set_progression(fake, value.toSymInt(), 0);
+    }
     return;
   }
   const RealScope real;

@@ -23,6 +23,8 @@ bool values_wanted() noexcept;  // by the mode
 bool is_known(const at::Tensor& t);
 // The value as a real CPU tensor that shares the known bytes; undefined if not known.
 at::Tensor known_value(const at::Tensor& fake);
+// The same where dimensions are expanded, maybe to symbols: they are of size 1.
+at::Tensor known_value_once(const at::Tensor& fake);
 // Makes the value of `fake` known: `value` is a real CPU tensor of the same sizes and dtype.
 void set_known(const at::Tensor& fake, const at::Tensor& value);
 // A fresh fake filled with one number.

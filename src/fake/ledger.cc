@@ -153,9 +153,11 @@ void Ledger::count_flops(const c10::SymInt& flops) {
   const Amount amount = amount_of(flops);
   std::lock_guard lock(mutex_);
   FlopCount& count = in_backward() ? flops_.backward : flops_.forward;
-  count.total += amount.bytes;
+  if (__builtin_add_overflow(count.total, amount.bytes, &count.total)) {
+    raise(ErrorCode::sym_overflow, "the number of floating-point operations does not fit");
+  }
   if (amount.formula == nullptr) {
-    count.plain += amount.bytes;
+    count.plain += amount.bytes;  // no more than the total
     return;
   }
   const auto same = std::find_if(count.symbolic.begin(), count.symbolic.end(),

@@ -1,6 +1,8 @@
 #include "fake/progression.h"
 
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <c10/core/WrapDimMinimal.h>
 
 #include <algorithm>
@@ -72,18 +74,45 @@ const Progression* progression_of(const Tensor& t) {
   return token == nullptr ? nullptr : token->progression.get();
 }
 
-// Of known bytes: only where all elements are one number.
-MaybeAffine constant_of(const Tensor& known) {
-  const Tensor value = known_value(known);
+// Sums and products of two such numbers, over all places of a tensor, stay within 64 bits. (Those
+// of symbols are checked where they are built.)
+bool is_bounded(const SymInt& n) {
+  const auto plain = n.maybe_as_int();
+  return !plain || (*plain < (std::int64_t{1} << 30) && *plain > -(std::int64_t{1} << 30));
+}
+bool is_bounded(const Affine& a) {
+  return is_bounded(a.base) && std::all_of(a.slopes.begin(), a.slopes.end(),
+                                           [](const SymInt& s) { return is_bounded(s); });
+}
+
+// Of known bytes.
+MaybeAffine affine_of_known(const Tensor& known) {
+  Tensor value = known_value_once(known);
   if (!value.defined() || value.numel() == 0 || !c10::isIntegralType(value.scalar_type(), true)) {
     return std::nullopt;
   }
   const RealScope real;
-  const Tensor first = value.reshape({-1}).select(0, 0);
-  if (!value.eq(first).all().item<bool>()) {
-    return std::nullopt;
+  value = value.to(c10::kLong);
+  const auto at = [&](std::int64_t d) {  // the first element, or its neighbour in dimension d
+    Tensor element = value;
+    for (std::int64_t e = 0; e < value.dim(); ++e) {
+      element = element.select(0, e == d ? 1 : 0);
+    }
+    return element.item<std::int64_t>();
+  };
+  Affine made{at(-1), SymDimVector(value.dim(), 0)};
+  Tensor expected = value.new_full({}, made.base.expect_int());
+  for (std::int64_t d = 0; d < value.dim(); ++d) {
+    if (value.size(d) > 1) {
+      const std::int64_t slope = at(d) - made.base.expect_int();
+      std::vector<std::int64_t> along(static_cast<std::size_t>(value.dim()), 1);
+      along[static_cast<std::size_t>(d)] = value.size(d);
+      expected = expected.add(at::arange(value.size(d), value.options()).mul(slope).reshape(along));
+      made.slopes[static_cast<std::size_t>(d)] = slope;
+    }
   }
-  return Affine{first.item<std::int64_t>(), SymDimVector(known.dim(), 0)};
+  return is_bounded(made) && at::equal(expected.expand(value.sizes()), value) ? MaybeAffine(made)
+                                                                              : std::nullopt;
 }
 
 bool is_constant(const Progression& p) {
@@ -130,23 +159,20 @@ MaybeAffine affine_of(const Tensor& t) {
     if (const auto symbol = symbol_of(t)) {
       return symbol->isSymInt() ? MaybeAffine(Affine{symbol->toSymInt(), {}}) : std::nullopt;
     }
-    return is_known(t) ? constant_of(t) : std::nullopt;
+    return affine_of_known(t);
   }
   return is_constant(*p) ? MaybeAffine(Affine{p->first, SymDimVector(t.dim(), 0)})
                          : affine_of_view(t, *p);
 }
 
 MaybeAffine affine_of(const IValue& v) {
+  MaybeAffine made;
   if (v.isTensor()) {
-    return affine_of(v.toTensor());
+    made = affine_of(v.toTensor());
+  } else if (v.isInt() || v.isBool() || v.isSymInt()) {
+    made = Affine{v.isBool() ? SymInt(v.toBool() ? 1 : 0) : v.toSymInt(), {}};
   }
-  if (v.isInt() || v.isBool() || v.isSymInt()) {
-    return Affine{v.isBool() ? SymInt(v.toBool() ? 1 : 0) : v.toSymInt(), {}};
-  }
-  if (v.isScalar() && v.toScalar().isIntegral(/*includeBool=*/true)) {
-    return Affine{v.toScalar().toSymInt(), {}};
-  }
-  return std::nullopt;
+  return made && is_bounded(*made) ? made : std::nullopt;
 }
 
 // In the dimensions of `result`: an argument's missing leading ones, and those that are broadcast,
@@ -397,8 +423,7 @@ bool holds(c10::ScalarType dtype, const Affine& a) {
 void set_affine(const Tensor& fresh, const Affine& a) {
   StorageToken* token =
       storage_token(fresh.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
-  if (token == nullptr || !fresh.unsafeGetTensorImpl()->has_symbolic_sizes_strides() ||
-      !holds(fresh.scalar_type(), a)) {
+  if (token == nullptr || token->known || !holds(fresh.scalar_type(), a)) {
     return;
   }
   auto made = std::make_shared<Progression>();
@@ -449,14 +474,12 @@ void learn_progressions(const c10::OperatorHandle& op, const torch::jit::Stack& 
     return;
   }
   const auto plain = value->base.maybe_as_int();
-  if (!result.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
-    if (plain && value->is_constant()) {
-      set_known_fill(result, result.scalar_type() == c10::kBool ? c10::Scalar(*plain != 0)
-                                                                : c10::Scalar(*plain));
-    }
-    return;
+  if (plain && value->is_constant()) {
+    set_known_fill(result, result.scalar_type() == c10::kBool ? c10::Scalar(*plain != 0)
+                                                              : c10::Scalar(*plain));
+  } else {
+    set_affine(result, *value);
   }
-  set_affine(result, *value);
 }
 
 }  // namespace massless

@@ -1,6 +1,7 @@
-// Known values of storages whose size is a symbol: integers that grow evenly, as arange(seq) and
-// zeros(batch, seq) hold them. Models branch on what they compute from position ids and masks
-// ("are these positions consecutive?"), and the answer is the same for every size.
+// Known values of storages whose size is a symbol, or too large for their bytes to be kept:
+// integers that grow evenly, as arange(seq) and zeros(batch, seq) hold them. Models branch on what
+// they compute from position ids and masks ("are these positions consecutive?"), and the answer is
+// the same for every size.
 //
 // A progression hangs on the storage's token like the known bytes do (known.h): views share it, a
 // write drops it. Integers are taken as 64-bit without overflow: a size is no larger.
@@ -27,8 +28,8 @@ struct Progression {
 };
 
 // A fresh fake all of whose elements are one number, or a fresh arange: nothing happens where its
-// size is no symbol, or its dtype might not hold the numbers (all but int64; bool and int32 hold
-// one plain number).
+// bytes are known, or its dtype might not hold the numbers (all but int64; bool and int32 hold one
+// plain number).
 void set_progression(const at::Tensor& fresh, const c10::SymInt& first, const c10::SymInt& step);
 // The only element of a tensor, where its storage is a progression; nothing: not known.
 std::optional<c10::SymInt> progression_item(const at::Tensor& t);

@@ -178,9 +178,10 @@ struct FakeTensorImpl final : c10::TensorImpl, Pooled<FakeTensorImpl> {
     refresh_contiguous();
   }
   // c10 would ask for the layout with decisions, which leave guards; the conditions are known
-  // without (guard/layout.h), and are decided where somebody asks.
+  // without (guard/layout.h), and are decided where somebody asks. The key leads to rules/above.cc.
   void assume_layout() {
     if (has_symbolic_sizes_strides()) {
+      key_set_ = key_set_.add(c10::DispatchKey::DeferredInit);
       massless::assume_layout(*extra_meta_->symbolic_shape_meta_);
     }
   }

@@ -1,9 +1,29 @@
 #include "rules/flops.h"
 
+#include "dispatch/error.h"
+
 namespace massless {
 
 using at::Tensor;
 using c10::SymInt;
+
+SymInt product_flops(const SymInt& batches, const SymInt& m, const SymInt& k, const SymInt& n) {
+  SymInt product = 2;
+  for (const SymInt* factor : {&batches, &m, &k, &n}) {
+    const auto plain = product.maybe_as_int();
+    const auto other = factor->maybe_as_int();
+    if (plain && other) {  // of symbols the product is checked where it is built
+      std::int64_t value = 0;
+      if (__builtin_mul_overflow(*plain, *other, &value)) {
+        raise(ErrorCode::sym_overflow, "the number of floating-point operations does not fit");
+      }
+      product = value;
+    } else {
+      product = product * *factor;
+    }
+  }
+  return product;
+}
 
 SymInt attention_flops(const Tensor& query, const Tensor& key, const Tensor& value) {
   const SymInt batches = query.sym_size(0) * query.sym_size(1);

@@ -10,11 +10,9 @@
 
 namespace massless {
 
-// (m, k) times (k, n), in each of `batches`.
-inline c10::SymInt product_flops(const c10::SymInt& batches, const c10::SymInt& m,
-                                 const c10::SymInt& k, const c10::SymInt& n) {
-  return batches * m * k * n * 2;
-}
+// (m, k) times (k, n), in each of `batches`. Raises sym_overflow where that is no 64-bit number.
+c10::SymInt product_flops(const c10::SymInt& batches, const c10::SymInt& m, const c10::SymInt& k,
+                          const c10::SymInt& n);
 
 // Functors for `rule`: called with the result, then the operator's own arguments.
 struct MmFlops {  // (self, mat2, ...)

@@ -12,6 +12,20 @@ namespace {
 using at::Scalar;
 using at::Tensor;
 
+// Scalar::equal knows no symbols: of a size the decision is a guard.
+bool equals(const Scalar& number, std::int64_t value) {
+  if (!number.isSymbolic()) {
+    return number.equal(value);
+  }
+  if (number.isFloatingPoint()) {
+    return number.toSymFloat() == c10::SymFloat(static_cast<double>(value));
+  }
+  return !number.isBoolean() && number.toSymInt() == value;
+}
+bool is_negative(const Scalar& number) {
+  return number.isSymbolic() && !number.isBoolean() ? number.toSymInt() < 0 : number.toLong() < 0;
+}
+
 enum class Result { common, promoted, boolean };
 
 // A binary operator of TensorIterator: what dtype the result has, what the kernel is made for.
@@ -97,8 +111,8 @@ TensorSpec rsub_number(const Tensor& self, const Scalar& other, const Scalar& al
 
 // The CPU's integer kernels raise where they meet a divisor of 0, which only a number shows here.
 TensorSpec check_divisor(TensorSpec spec, const Tensor& self, const Scalar& divisor) {
-  TORCH_CHECK(!(c10::isIntegralType(spec.dtype, true) && spec.device.is_cpu() && divisor.equal(0) &&
-                self.sym_numel() != 0),
+  TORCH_CHECK(!(c10::isIntegralType(spec.dtype, true) && spec.device.is_cpu() &&
+                equals(divisor, 0) && self.sym_numel() != 0),
               "ZeroDivisionError");
   return spec;
 }
@@ -151,7 +165,7 @@ TensorSpec heaviside(const Tensor& self, const Tensor& other) {
 
 TensorSpec pow_number(const Tensor& self, const Scalar& exponent) {
   TORCH_CHECK(!(c10::isIntegralType(self.scalar_type(), true) && exponent.isIntegral(true) &&
-                exponent.toLong() < 0),
+                is_negative(exponent)),
               "Integers to negative integer powers are not allowed.");
   const auto common = common_dtype(operands(self), &exponent);
   if (self.scalar_type() == common) {
@@ -165,14 +179,14 @@ TensorSpec pow_number(const Tensor& self, const Scalar& exponent) {
 // Powers of 1 are filled in; others are made by pow of two tensors, but into a plain result.
 TensorSpec pow_of_number(const Scalar& self, const Tensor& exponent) {
   const auto common = common_dtype(operands(exponent), &self);
-  if (!self.equal(1.0)) {
+  if (!equals(self, 1)) {
     check_dtype("pow", common, dtypes::number, exponent.device());
   }
   return contiguous_spec(exponent.sym_sizes(), common, operands_device(operands(exponent)));
 }
 Tensor& pow_of_number_out(const Scalar& self, const Tensor& exponent, Tensor& out) {
   detail::write_result(out, pow_of_number(self, exponent),
-                       self.equal(1.0) ? OutCast::any : OutCast::safe, out.is_same(exponent));
+                       equals(self, 1) ? OutCast::any : OutCast::safe, out.is_same(exponent));
   return out;
 }
 

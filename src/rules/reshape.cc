@@ -153,20 +153,12 @@ std::optional<SymDimVector> strides_of_pieces(SymIntArrayRef old_sizes, SymIntAr
 }
 
 Viewed symbolic_view(SymIntArrayRef old_sizes, SymIntArrayRef old_strides, SymIntArrayRef size) {
-  Viewed view{inferred_sizes(old_sizes, size), {}};
-  if (proved_equal(view.sizes, old_sizes)) {
-    view.strides.assign(old_strides.begin(), old_strides.end());
-    return view;
-  }
-  auto strides = strides_of_pieces(old_sizes, old_strides, view.sizes);
-  if (!strides) {
-    strides = at::detail::computeStride(old_sizes, old_strides, SymIntArrayRef(view.sizes));
-  }
+  SymDimVector sizes = inferred_sizes(old_sizes, size);
+  auto strides = viewed_strides(old_sizes, old_strides, sizes);
   if (!strides) {
     not_viewable();
   }
-  view.strides = std::move(*strides);
-  return view;
+  return {std::move(sizes), std::move(*strides)};
 }
 
 const std::shared_ptr<ShapeEnv>* env_of(std::initializer_list<SymIntArrayRef> lists) {
@@ -243,6 +235,18 @@ SymDimVector viewed_sizes(SymIntArrayRef old_sizes, SymIntArrayRef size) {
     return {sizes.begin(), sizes.end()};
   }
   return inferred_sizes(old_sizes, size);
+}
+
+std::optional<SymDimVector> viewed_strides(SymIntArrayRef old_sizes, SymIntArrayRef old_strides,
+                                           SymIntArrayRef sizes) {
+  if (proved_equal(sizes, old_sizes)) {
+    return SymDimVector(old_strides.begin(), old_strides.end());
+  }
+  auto strides = strides_of_pieces(old_sizes, old_strides, sizes);
+  if (!strides) {
+    strides = at::detail::computeStride(old_sizes, old_strides, sizes);
+  }
+  return strides;
 }
 
 Viewed viewed(SymIntArrayRef old_sizes, SymIntArrayRef old_strides, SymIntArrayRef size) {

@@ -3,6 +3,8 @@
 
 #include <c10/core/SymIntArrayRef.h>
 
+#include <optional>
+
 #include "fake/tensor.h"
 
 namespace massless {
@@ -15,7 +17,12 @@ struct Viewed {
 // `size` may hold one -1, which is worked out. Raises where the sizes do not fit.
 SymDimVector viewed_sizes(c10::SymIntArrayRef old_sizes, c10::SymIntArrayRef size);
 
-// The same with strides. Raises where the sizes do not fit or no view is possible.
+// The strides of a view of these sizes, which fit; nothing where there is no view.
+std::optional<SymDimVector> viewed_strides(c10::SymIntArrayRef old_sizes,
+                                           c10::SymIntArrayRef old_strides,
+                                           c10::SymIntArrayRef sizes);
+
+// Sizes and strides. Raises where the sizes do not fit or no view is possible.
 Viewed viewed(c10::SymIntArrayRef old_sizes, c10::SymIntArrayRef old_strides,
               c10::SymIntArrayRef size);
 

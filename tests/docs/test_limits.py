@@ -242,6 +242,32 @@ def test_limit_cudnn_rnn() -> None:
 # Devices
 
 
+def test_limit_sizes_as_numbers() -> None:
+    env = massless.ShapeEnv()
+    s = env.symbol("s", 8)
+    with massless.fake_mode(shape_env=env):
+        with pytest.raises(RuntimeError, match="only concrete integers"):
+            torch.nn.functional.interpolate(torch.ones(2, 2, 2), size=s)
+        with pytest.raises(RuntimeError, match="infer dtype of SymBool"):
+            torch.tensor(s > 4)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_limit_lstm_steps(device: str) -> None:
+    env = massless.ShapeEnv()
+    with massless.fake_mode(shape_env=env, device=device):
+        x = massless.fake_like(torch.ones(5, 7, 4), device=device, dynamic={0: "steps", 1: "batch"})
+        torch.nn.LSTM(4, 4)(x)
+    assert env.holds({"steps": 9}) == (device == "cpu") and env.holds({"batch": 9})
+
+
+def test_limit_index_range() -> None:
+    env = massless.ShapeEnv()
+    with massless.fake_mode(shape_env=env):
+        torch.nn.functional.embedding(torch.arange(env.symbol("s", 8)), torch.ones(64, 3))
+    assert env.holds({"s": 65})
+
+
 def test_limit_absent_accelerators() -> None:
     for device in ("mps", "xpu"):
         fails(Exception, lambda d=device: torch.empty(3, device=d))

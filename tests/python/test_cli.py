@@ -339,6 +339,16 @@ def test_real_plan_is_a_formula(folder, task):
     assert seq == LLAMA["max_position_embeddings"] or peak(3, seq) <= 2**20 < peak(3, seq + 1)
 
 
+def test_a_batch_of_one_has_formulas_in_seq(folder):
+    """transformers takes another way for a batch of 1 in training: the formulas are that way's."""
+    asked = ("--task", "train", "--seq", 24, "--device", "cpu", "--json", "-")
+    printed = json.loads(run("plan", folder(LLAMA), *asked).stdout)
+    assert printed["mode"] == "substitution" and "batch != 1" in printed["why"]
+    assert printed["symbols"] == {"seq": 24} and "*seq" in printed["peak"]["formula"]
+    job = models.job(str(folder(LLAMA)), task="train", seq=24, device="cpu")
+    assert printed["peak"]["bytes"] == massless.plan(job.step, job.args, device="cpu").peak
+
+
 def test_formulas_are_shown(folder, tmp_path):
     page = tmp_path / "a.html"
     result = run("plan", folder(LLAMA), "--batch", 3, "--seq", 24, "--device", "cpu", "--budget",
@@ -417,6 +427,38 @@ def test_as_a_process(folder):
     assert result.returncode == 2 and result.stdout == ""
     assert result.stderr.startswith("massless: error: hidden_size: ")
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.fixture(params=["-m massless", "massless", "program"])
+def beside_another_torch(request, tmp_path):
+    """Runs the command, or a program that imports massless, where torch says that it is 2.12.0."""
+    (tmp_path / "torch-2.12.0.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: torch\nVersion: 2.12.0\n"
+    (tmp_path / "torch-2.12.0.dist-info" / "METADATA").write_text(metadata)
+    script = tmp_path / ("massless" if request.param == "massless" else "mine.py")
+    script.write_text("from massless.cli import main\nmain()\n")
+    start = request.param.split() if request.param.startswith("-m") else [str(script)]
+
+    def call(*args):
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+        return subprocess.run(
+            [sys.executable, *start, *args], capture_output=True, text=True, env=env, timeout=60
+        )
+
+    call.is_command = request.param != "program"
+    return call
+
+
+@pytest.mark.parametrize("args", [(), ("doctor",), ("plan", "massless"), ("--debug",)])
+def test_another_torch(beside_another_torch, args):
+    result = beside_another_torch(*args)
+    text = "massless needs torch 2.13.0, found 2.12.0. What to do: pip install torch==2.13.0"
+    assert result.stdout == "" and text in result.stderr
+    if beside_another_torch.is_command and "--debug" not in args:
+        assert result.returncode == 2
+        assert result.stderr == f"massless: error: {text}\n"
+    else:
+        assert "Traceback" in result.stderr and f"ImportError: {text}" in result.stderr
 
 
 def test_callable_beside_the_working_directory(tmp_path):

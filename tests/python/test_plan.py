@@ -362,3 +362,18 @@ def test_timeline_and_json(tmp_path):
         "activations",
         "temporaries",
     }
+
+
+def test_work_beyond_64_bits_is_an_error():
+    def fn(x):
+        return x @ x
+
+    for n in (2**20, 2**21):
+        x = massless.fake_like(torch.empty(n, n, device="meta"), device="cpu")
+        if n == 2**20:
+            assert massless.plan(fn, (x,)).flops == 2 * n**3
+            with pytest.raises(massless.MasslessError, match="sym_overflow"):
+                massless.plan(lambda x: [x @ x for _ in range(8)], (x,))
+        else:
+            with pytest.raises(massless.MasslessError, match="sym_overflow"):
+                massless.plan(fn, (x,))

@@ -143,7 +143,7 @@ def test_environments_leave_no_memory():
     make(200)
     gc.collect()
     before = resident()
-    make(2000)
+    make(10_000)
     gc.collect()
     assert resident() - before < 8 << 20
 

@@ -277,7 +277,8 @@ def test_dim_arithmetic_is_with_ints_and_dims(other):
         ((4, 9), {0: SEQ // 2, 1: SEQ}, "seq//2, seq"),
         ((2,), {0: 10 - 2 * SEQ}, "10 - 2*seq"),
         ((20, 9), {0: BATCH + SEQ, 1: SEQ + 1}, "batch + seq, seq + 1"),
-        ((6, 4), {0: Dim("c", multiple_of=2), 1: Dim("d", min=4, max=4)}, "c, d"),
+        ((6, 4), {0: Dim("c", multiple_of=2), 1: Dim("d", min=3, max=4)}, "c, d"),
+        ((6, 4), {0: Dim("c", multiple_of=2), 1: Dim("d", min=4, max=4)}, "c, 4"),
     ],
     ids=str,
 )
@@ -342,7 +343,7 @@ def test_unnamed_sizes_that_stay_are_told(env):
 def test_a_size_that_is_a_symbol_already(env):
     s = env.symbol("s", 8)
     assert [str(n) for n in _symbols.dynamic_sizes(env, (s, 3), {1: "n"})] == ["s", "n"]
-    assert [str(n) for n in _symbols.dynamic_sizes(env, (s, 3), {0: "n"})] == ["n", "3"]
+    assert [str(n) for n in _symbols.dynamic_sizes(env, (s, 3), {0: "m"})] == ["m", "3"]
     with refused("bad_argument", "dim 0", "u"):
         _symbols.dynamic_sizes(env, (env.unbacked("u"),), {0: "n"})
 

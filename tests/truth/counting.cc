@@ -1,5 +1,6 @@
 // massless_truth (tests only): a CPU allocator that counts live bytes, and an observer that notes
-// them at the end of every top-level operator, of a real run and of a fake one alike.
+// them at the end of every top-level operator, of a real run and of a fake one alike. Also what
+// numbers.h has.
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
@@ -20,6 +21,7 @@
 
 #include "dispatch/state.h"
 #include "fake/ledger.h"
+#include "numbers.h"
 
 namespace massless::truth {
 namespace {
@@ -153,6 +155,8 @@ PYBIND11_MODULE(massless_truth, m) {
   m.def("live", [] { return CountingAllocator::installed().live(); });
   m.def("start", &start);
   m.def("stop", &stop);
+  m.def("watch_placeholders", &watch_placeholders);
+  m.def("placeholders_seen", &placeholders_seen);
 }
 
 }  // namespace massless::truth

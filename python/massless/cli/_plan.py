@@ -98,17 +98,24 @@ def plan(
 
 def _planned(job: models.Job, meanwhile: Meanwhile) -> tuple[massless.Plan, dict[str, str]]:
     """The plan at the asked point and how it was come by: put into the formulas of a run on
-    symbols, or a run of its own where the model decides by its sizes otherwise there."""
+    symbols, or a run of its own where the model decides by its sizes otherwise there. A model that
+    takes another way for a batch of 1 may still have formulas in the other size."""
     started = time.perf_counter()
-    try:
-        symbolic = massless.plan(
-            job.step, job.symbolic_args(), device=job.where, _progress=meanwhile.count
-        )
-        made = symbolic.at(**job.point)
-        made.seconds = time.perf_counter() - started
-        return made, {"mode": "substitution"}
-    except Exception as e:  # also what the model's own code makes of sizes that are no numbers
-        reason = f"{type(e).__name__}: {e}"
+    choices = [tuple(job.symbols), *((name,) for name in reversed(job.symbols))]
+    reason = ""
+    for names in choices if len(job.symbols) > 1 else choices[:1]:
+        try:
+            symbolic = massless.plan(
+                job.step, job.symbolic_args(*names), device=job.where, _progress=meanwhile.count
+            )
+            made = symbolic.at(**{name: job.point[name] for name in names})
+            made.seconds = time.perf_counter() - started
+            return made, {"mode": "substitution"} | ({"why": reason} if reason else {})
+        except massless.GuardError as e:
+            reason = reason or f"{type(e).__name__}: {e}"
+        except Exception as e:  # also what the model's own code makes of sizes that are no numbers
+            reason = f"{type(e).__name__}: {e}"
+            break
     meanwhile.phase("planning at the asked sizes")
     made = massless.plan(job.step, job.args, device=job.where, _progress=meanwhile.count)
     made.seconds = time.perf_counter() - started
@@ -177,7 +184,8 @@ def _as_dict(
     job: models.Job, made: Any, mode: dict[str, str], answer: dict[str, Any] | None
 ) -> dict[str, Any]:
     """The schema of api.md. `point` is what was asked; `mode` says how it was answered: by
-    "substitution" into formulas, or by a "concrete" run, and `why`."""
+    "substitution" into formulas, or by a "concrete" run. `why` says what did not go before:
+    formulas in more symbols, or any."""
     point = {
         "model": job.name,
         "task": job.task,
