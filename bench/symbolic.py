@@ -43,12 +43,13 @@ def comparison() -> Figure:
 
 def operators(a: torch.Tensor) -> dict[str, Callable[[], object]]:
     batch, seq = a.shape[:2]
-    flat = a.view(batch * seq, HIDDEN)
+    rows = batch * seq
+    flat = a.view(rows, HIDDEN)
     square = torch.empty(HIDDEN, HIDDEN)
     return {
         "add": lambda: torch.add(a, a),
         "mm": lambda: torch.mm(flat, square),
-        "view": lambda: a.view(batch * seq, HIDDEN),
+        "view": lambda: a.view(rows, HIDDEN),
         "softmax": lambda: torch.softmax(a, -1),
         "cat": lambda: torch.cat([a, a], 1),
     }

@@ -43,6 +43,14 @@ def test_only_in_a_mode_with_symbols(env):
     assert not is_ours()
 
 
+def test_no_function_of_torch_is_a_symbols(env):
+    with massless.fake_mode(shape_env=env):
+        s = env.symbol("s", 8)
+        for symbol in (s, s / 2, s > 3):
+            assert not torch.overrides.has_torch_function((symbol,))
+        assert str(torch.empty(2 * s, 3).view(s, 6).shape) == "torch.Size([s, 6])"
+
+
 def test_nested(env):
     with massless.fake_mode(shape_env=env):
         with massless.fake_mode():  # has the environment of the outer one

@@ -26,11 +26,13 @@ class Random {
   // As likely near an end, near 0 or near a power of two as anywhere else.
   std::int64_t edge(std::int64_t lo, std::int64_t hi) {
     const auto clamped = [&](std::int64_t v) { return std::clamp(v, lo, hi); };
+    const std::uint64_t span = static_cast<std::uint64_t>(hi) - static_cast<std::uint64_t>(lo);
+    const auto room = static_cast<std::int64_t>(std::min<std::uint64_t>(span, 3));
     switch (between(0, 4)) {
       case 0:
-        return clamped(lo + std::min<std::int64_t>(between(0, 3), hi - std::max(lo, hi - 3)));
+        return lo + std::min(between(0, 3), room);
       case 1:
-        return clamped(hi - std::min<std::int64_t>(between(0, 3), hi - std::max(lo, hi - 3)));
+        return hi - std::min(between(0, 3), room);
       case 2:
         return clamped(between(-3, 3));
       case 3:
