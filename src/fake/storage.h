@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "fake/accelerator.h"
 #include "base/pool.h"
+#include "fake/accelerator.h"
 
 namespace massless {
 
