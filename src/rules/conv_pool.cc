@@ -524,6 +524,12 @@ TensorSpec adaptive_pool_backward_spec(const Tensor& grad, const Tensor& self) {
     TORCH_CHECK(i + 2 >= sizes.size() || sizes[i] == self.sym_sizes()[i],
                 "adaptive_avg_pool2d_backward(): expected a gradient of the batch and channels of ",
                 self.sym_sizes(), ", but got ", sizes);
+    // ATen writes past the end of such a gradient.
+    TORCH_CHECK(
+        i == 0 || self.sym_sizes()[i] != 0,
+        "adaptive_avg_pool2d_backward(): Expected input to have non-zero size for non-batch "
+        "dimensions, but input has sizes ",
+        self.sym_sizes());
   }
   return pool_gradient(self);
 }

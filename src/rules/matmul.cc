@@ -159,11 +159,17 @@ Tensor& mv_out(const Tensor& self, const Tensor& vec, Tensor& out) {
   return out;
 }
 
-TensorSpec addmv_spec(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar&,
+// Of a matrix without elements the result is beta * self, which is not broadcast.
+TensorSpec addmv_spec(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta,
                       const Scalar&) {
   const c10::SymInt size = self.dim() == 1 ? self.sym_size(0) : self.sym_numel();
-  return matrix_vector(size, self.dim(), self.scalar_type(), mat, vec,
-                       same_device({self, mat, vec}));
+  TensorSpec spec =
+      matrix_vector(size, self.dim(), self.scalar_type(), mat, vec, same_device({self, mat, vec}));
+  const bool broadcast = self.dim() != 1 || !proved_equal(size, spec.sizes[0]);
+  if (broadcast && !beta.equal(0) && is_empty(mat)) {
+    return contiguous_spec(self.sym_sizes(), spec.dtype, spec.device);
+  }
+  return spec;
 }
 
 TensorSpec dot_spec(const Tensor& self, const Tensor& other) {

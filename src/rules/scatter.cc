@@ -137,6 +137,8 @@ TensorSpec index_select_spec(const at::Tensor& self, std::int64_t dim, const at:
                 "index_select(): Index to scalar can have only 1 value, got ", index.sym_numel(),
                 " value(s)");
   } else {
+    TORCH_CHECK(sizes[dim] != 0 || is_empty(index),
+                "index_select(): self indexing axis dim should be positive");
     sizes[dim] = index.sym_numel();
   }
   return contiguous_spec(sizes, self.scalar_type(), device);

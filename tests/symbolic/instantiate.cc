@@ -32,7 +32,7 @@ Tally& Tally::operator+=(const Tally& other) {
 namespace {
 
 constexpr std::size_t kPoints = 20;
-// Elements of the arguments, or four times the example's; of the results eight times that.
+// Elements of the arguments, or twice the example's; of the results twice that.
 constexpr std::int64_t kMostElements = 1 << 14;
 
 // What the symbolic run gave, against the real operator at points.
@@ -283,10 +283,10 @@ Differences compare_at_points(const Line& line, const Way& way, std::uint64_t se
     found.push_back("the example does not satisfy the guards: " + why);
   }
   Instance instance(symbolic, outcome.results);
-  const auto most = std::max(kMostElements, 4 * symbolic.elements_at({}).value_or(0));
+  const auto most = std::max(kMostElements, 2 * symbolic.elements_at({}).value_or(0));
   const Points points = sample_points(env, kPoints, seed, [&](const Point& point) {
     const auto elements = symbolic.elements_at(point);
-    return elements && *elements <= most && instance.small_at(point, 8 * most);
+    return elements && *elements <= most && instance.small_at(point, 2 * most);
   });
   if (points.good.empty()) {
     found.emplace_back("no point was compared");
