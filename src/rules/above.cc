@@ -3,10 +3,12 @@
 // which is above autograd and which nothing else uses; what has a kernel here comes here first.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_unsafe_view.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
 #include <c10/core/WrapDimMinimal.h>
 #include <torch/library.h>
 
 #include "rules/reshape.h"
+#include "rules/sdpa_choice.h"
 
 namespace massless {
 namespace {
@@ -46,9 +48,18 @@ Tensor flatten(const Tensor& self, std::int64_t start, std::int64_t end) {
   return reshape(self, shape);
 }
 
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const std::optional<Tensor>& mask, double dropout, bool causal,
+                                    std::optional<double> scale, bool enable_gqa) {
+  const c10::impl::ExcludeDispatchKeyGuard below(DispatchKey::DeferredInit);
+  return at::scaled_dot_product_attention(query, key, value, mask_of_plain_ones(mask), dropout,
+                                          causal, scale, enable_gqa);
+}
+
 TORCH_LIBRARY_IMPL(aten, DeferredInit, m) {
   m.impl("reshape", &reshape);
   m.impl("flatten.using_ints", &flatten);
+  m.impl("scaled_dot_product_attention", &scaled_dot_product_attention);
 }
 
 }  // namespace

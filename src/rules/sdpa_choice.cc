@@ -258,23 +258,8 @@ bool can_take(SDPBackend backend, const sdp_params& params) {
   }
 }
 
-// ATen takes a size of the mask for broadcast only where it is the number 1.
-std::optional<at::Tensor> with_plain_ones(const std::optional<at::Tensor>& mask) {
-  if (!mask || !mask->defined() || mask->requires_grad() ||
-      !mask->unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
-    return mask;
-  }
-  SymDimVector sizes(mask->sym_sizes().begin(), mask->sym_sizes().end());
-  for (c10::SymInt& n : sizes) {
-    if (at_example(n.sym_eq(1)) && n == 1) {
-      n = 1;
-    }
-  }
-  return view_of(*mask, sizes, mask->sym_strides(), mask->sym_storage_offset());
-}
-
 sdp_params as_params(const SdpaCall& call) {
-  return {call.query,   call.key,    call.value,     with_plain_ones(call.mask),
+  return {call.query,   call.key,    call.value,     mask_of_plain_ones(call.mask),
           call.dropout, call.causal, call.enable_gqa};
 }
 
@@ -312,6 +297,20 @@ void append(std::vector<SdpaRow>& table, std::string_view backend, const std::ar
 
 }  // namespace
 
+std::optional<at::Tensor> mask_of_plain_ones(const std::optional<at::Tensor>& mask) {
+  if (!mask || !mask->defined() || mask->requires_grad() ||
+      !mask->unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    return mask;
+  }
+  SymDimVector sizes(mask->sym_sizes().begin(), mask->sym_sizes().end());
+  for (c10::SymInt& n : sizes) {
+    if (at_example(n.sym_eq(1)) && n == 1) {
+      n = 1;
+    }
+  }
+  return view_of(*mask, sizes, mask->sym_strides(), mask->sym_storage_offset());
+}
+
 std::int64_t sdpa_choice(const SdpaCall& call) {
   const c10::DeviceType device = call.query.device().type();
   if (device == c10::kCUDA) {
@@ -320,7 +319,7 @@ std::int64_t sdpa_choice(const SdpaCall& call) {
   if (device == c10::kCPU) {
     return at::_ops::_fused_sdp_choice::redispatch(
         c10::DispatchKeySet(c10::DispatchKey::CPU), call.query, call.key, call.value,
-        with_plain_ones(call.mask), call.dropout, call.causal, std::nullopt, call.enable_gqa);
+        mask_of_plain_ones(call.mask), call.dropout, call.causal, std::nullopt, call.enable_gqa);
   }
   return static_cast<std::int64_t>(SDPBackend::math);
 }

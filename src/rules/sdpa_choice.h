@@ -24,6 +24,11 @@ struct SdpaCall {
   bool enable_gqa;
 };
 
+// ATen takes a size of the mask for broadcast only where it is the number 1: the mask with that
+// number for every size that is 1 in the example, which is guarded. One that requires a gradient
+// stays as it is.
+std::optional<at::Tensor> mask_of_plain_ones(const std::optional<at::Tensor>& mask);
+
 // at::SDPBackend as an integer, as `_fused_sdp_choice` returns it. Raises where every kernel that
 // could serve the call is switched off.
 std::int64_t sdpa_choice(const SdpaCall& call);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -68,26 +67,6 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
   return name;
 }
 
-// What is decided above our key, where no rule of ours is asked. Such a line must differ, or the
-// row goes.
-struct Above {
-  const char* call;  // how the line begins
-  const char* reason;
-};
-constexpr std::array kAbove = {
-    Above{"scaled_dot_product_attention(f32[2,4,8,8]:256,8,32,1, f32[2,4,8,8], f32[2,4,8,8], "
-          "bool[2,1,8,8]",
-          "ATen's composite asks its own function, which takes a mask's size for broadcast only "
-          "where it is the number 1, and no symbol that is 1 in the example"},
-};
-
-const Above* decided_above(const Line& line, const Way& way) {
-  const auto* found = std::find_if(kAbove.begin(), kAbove.end(), [&](const Above& row) {
-    return way.own && line.text.rfind(row.call, 0) == 0;
-  });
-  return found == kAbove.end() ? nullptr : found;
-}
-
 class Reinstantiation : public testing::TestWithParam<Case> {};
 
 TEST_P(Reinstantiation, EqualsTheRealOperator) {
@@ -101,11 +80,6 @@ TEST_P(Reinstantiation, EqualsTheRealOperator) {
       differences.emplace_back(std::string("the test itself raised ") + error.what());
     }
     debt().add(line.operator_name, tally);
-    if (const Above* row = decided_above(line, way)) {
-      EXPECT_FALSE(differences.empty()) << line.text << " does not differ any more";
-      std::cout << line.where << " (" << way.name << ") differs: " << row->reason << '\n';
-      continue;
-    }
     if (!differences.empty()) {
       std::string text =
           line.where + " (" + way.name + ", seed " + std::to_string(seed()) + ")\n  " + line.text;

@@ -20,9 +20,10 @@ constexpr std::int64_t kPlaceholder = 7777777;  // torch/csrc/utils/python_arg_p
 std::vector<std::string> leaks;
 at::CallbackHandle watching = 0;
 
+// Of a number that torch made for the call: another tensor of one element may hold anything before
+// it is filled, and what takes its value from a placeholder was itself given the placeholder.
 bool is_placeholder(const at::Tensor& t) {
-  if (!t.defined() || is_fake(t) || !t.device().is_cpu() || t.layout() != c10::kStrided ||
-      t.numel() != 1 || symbol_of(t)) {
+  if (!t.defined() || is_fake(t) || !t.unsafeGetTensorImpl()->is_wrapped_number() || symbol_of(t)) {
     return false;
   }
   switch (t.scalar_type()) {
