@@ -25,13 +25,18 @@ bool is_placeholder(const at::Tensor& t) {
       t.numel() != 1 || symbol_of(t)) {
     return false;
   }
+  // Memory that nobody wrote may hold nan as well.
+  const bool number = t.unsafeGetTensorImpl()->is_wrapped_number();
+  const auto found = [&](auto value) {
+    return value == kPlaceholder || (number && std::isnan(static_cast<double>(value)));
+  };
   switch (t.scalar_type()) {
     case c10::kLong:
-      return *t.const_data_ptr<std::int64_t>() == kPlaceholder;
+      return found(*t.const_data_ptr<std::int64_t>());
     case c10::kDouble:
-      return *t.const_data_ptr<double>() == kPlaceholder || std::isnan(*t.const_data_ptr<double>());
+      return found(*t.const_data_ptr<double>());
     case c10::kFloat:
-      return *t.const_data_ptr<float>() == kPlaceholder || std::isnan(*t.const_data_ptr<float>());
+      return found(*t.const_data_ptr<float>());
     default:
       return false;
   }
