@@ -172,6 +172,17 @@ TensorSpec addmv_spec(const Tensor& self, const Tensor& mat, const Tensor& vec, 
   return spec;
 }
 
+// The memory is that of the product, also where beta * self takes its place.
+Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta,
+             const Scalar& alpha) {
+  const TensorSpec spec = addmv_spec(self, mat, vec, beta, alpha);
+  const Tensor made = make_fake(contiguous_spec({mat.sym_size(0)}, spec.dtype, spec.device));
+  if (!proved_equal(spec.sizes, made.sym_sizes())) {
+    set_geometry(made, spec.sizes, spec.strides, 0);
+  }
+  return made;
+}
+
 TensorSpec dot_spec(const Tensor& self, const Tensor& other) {
   TORCH_CHECK(self.dim() == 1 && other.dim() == 1, "1D tensors expected, but got ", self.dim(),
               "D and ", other.dim(), "D tensors");
@@ -274,7 +285,7 @@ MASSLESS_RULES(m) {
   rule<"addbmm_", addbmm_inplace>(m);
   rule<"mv", functional<mv_spec>>(m);
   rule<"mv.out", mv_out>(m);
-  rule<"addmv", functional<addmv_spec>>(m);
+  rule<"addmv", addmv>(m);
   rule<"addmv.out", out_strict<addmv_spec>>(m);
   rule<"addmv_", inplace_strict<addmv_spec>>(m);
   rule<"dot", dot>(m);
