@@ -176,7 +176,7 @@ TensorSpec addmv_spec(const Tensor& self, const Tensor& mat, const Tensor& vec, 
 Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta,
              const Scalar& alpha) {
   const TensorSpec spec = addmv_spec(self, mat, vec, beta, alpha);
-  const Tensor made = make_fake(contiguous_spec({mat.sym_size(0)}, spec.dtype, spec.device));
+  Tensor made = make_fake(contiguous_spec({mat.sym_size(0)}, spec.dtype, spec.device));
   if (!proved_equal(spec.sizes, made.sym_sizes())) {
     set_geometry(made, spec.sizes, spec.strides, 0);
   }
