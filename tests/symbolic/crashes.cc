@@ -22,6 +22,7 @@ bool no_batch(const Stack& arguments) {
   const at::Tensor& input = arguments.at(1).toTensor();
   return input.size(0) == 0 || input.size(1) == 0;
 }
+bool no_elements(const Stack& arguments) { return arguments.at(0).toTensor().numel() == 0; }
 
 constexpr std::array kCrashes = {
     Crash{"aten::_scaled_dot_product_flash_attention_for_cpu", no_rows, SIGFPE,
@@ -35,6 +36,12 @@ constexpr std::array kCrashes = {
           "the kernel divides by the batch and by the number of channels",
           "batch_norm_backward(f32[0,2,3,3], f32[0,2,3,3], f32[2], f32[2], f32[2], f32[2], f32[2], "
           "true, 1e-05, [true,true,true], u8[0])"},
+    Crash{"aten::_cummax_helper", no_elements, SIGSEGV,
+          "the kernel reads the first element before it looks whether there is one",
+          "_cummax_helper(f32[2,0], f32[2,0], i64[2,0], 0)"},
+    Crash{"aten::_cummin_helper", no_elements, SIGSEGV,
+          "the kernel reads the first element before it looks whether there is one",
+          "_cummin_helper(f32[2,0], f32[2,0], i64[2,0], 0)"},
 };
 
 }  // namespace
