@@ -23,6 +23,11 @@ bool no_batch(const Stack& arguments) {
   return input.size(0) == 0 || input.size(1) == 0;
 }
 bool no_elements(const Stack& arguments) { return arguments.at(0).toTensor().numel() == 0; }
+// Arguments 1 and 2: [batch, classes] and the targets.
+bool no_classes(const Stack& arguments) {
+  const at::Tensor& input = arguments.at(1).toTensor();
+  return input.numel() == 0 && arguments.at(2).toTensor().numel() != 0;
+}
 
 constexpr std::array kCrashes = {
     Crash{"aten::_scaled_dot_product_flash_attention_for_cpu", no_rows, SIGFPE,
@@ -42,6 +47,9 @@ constexpr std::array kCrashes = {
     Crash{"aten::_cummin_helper", no_elements, SIGSEGV,
           "the kernel reads the first element before it looks whether there is one",
           "_cummin_helper(f32[2,0], f32[2,0], i64[2,0], 0)"},
+    Crash{"aten::nll_loss_backward", no_classes, SIGSEGV,
+          "the kernel writes to the target's class without asking whether there is one",
+          "nll_loss_backward(f32[5], f32[5,0], i64[5], f32[0], 0, -100, f32[])"},
 };
 
 }  // namespace
