@@ -2,6 +2,7 @@
 
 import massless  # noqa: I001 - before torch
 
+import models
 import pytest
 import torch
 from torch._dispatch.python import enable_python_dispatcher
@@ -12,56 +13,14 @@ from torch.fx.experimental.symbolic_shapes import (
     ShapeEnv,
     StatelessSymbolicContext,
 )
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-)
 
 BATCH, SEQ = 6, 10
-
-
-def llama() -> torch.nn.Module:
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=128,
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-        )
-    )
-
-
-def gpt2() -> torch.nn.Module:
-    config = GPT2Config(
-        vocab_size=128,
-        n_embd=32,
-        n_layer=2,
-        n_head=4,
-        n_positions=64,
-        bos_token_id=0,
-        eos_token_id=0,
-        loss_type="ForCausalLM",
-    )
-    return GPT2LMHeadModel(config)
-
-
-def bert() -> torch.nn.Module:
-    return BertForMaskedLM(
-        BertConfig(
-            vocab_size=128,
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            intermediate_size=64,
-            max_position_embeddings=64,
-        )
-    )
+# Dropout as the configs of transformers have it.
+SIZES = {
+    models.llama: models.Size(vocab=128, dropout=0.0, use_cache=True),
+    models.gpt2: models.Size(vocab=128, use_cache=True),
+    models.bert: models.Size(vocab=128, use_cache=True),
+}
 
 
 def run(model: torch.nn.Module, ids: torch.Tensor, train: bool) -> torch.Tensor:
@@ -81,7 +40,7 @@ def ours(build, dynamic, train: bool) -> tuple[tuple, set[str]]:
     env = massless.ShapeEnv()
     with massless.fake_mode(shape_env=env):
         ids = massless.fake_like(torch.zeros(BATCH, SEQ, dtype=torch.int64), dynamic=dynamic)
-        logits = run(build(), ids, train)
+        logits = run(build(SIZES[build]), ids, train)
     sizes = tuple(str(n) for n in logits.shape)
     return sizes, {guard.text for guard in env.guards if not guard.implied}
 
@@ -90,7 +49,7 @@ def theirs(build, train: bool) -> set[str]:
     """What torch's ShapeEnv leaves for sizes of 2 and more."""
     env = ShapeEnv()
     with FakeTensorMode(shape_env=env) as mode:
-        model = build()
+        model = build(SIZES[build])
     ids = mode.from_tensor(
         torch.zeros(BATCH, SEQ, dtype=torch.int64),
         source=ConstantSource("ids"),
@@ -102,13 +61,13 @@ def theirs(build, train: bool) -> set[str]:
 
 
 @pytest.mark.parametrize("train", [False, True], ids=["forward", "train"])
-@pytest.mark.parametrize("build", [llama, gpt2, bert])
+@pytest.mark.parametrize("build", SIZES)
 def test_no_more_guards_than_torch_leaves(build, train):
     sizes, guards = ours(build, "all", train)
     assert sizes == ("s0", "s1", "128")
     assert len(guards) <= len(theirs(build, train)), guards
     # BERT slices its table of 64 positions: a longer sequence is an error in eager, too.
-    assert guards == ({"s1 <= 64"} if build is bert else set())
+    assert guards == ({"s1 <= 64"} if build is models.bert else set())
 
 
 # A named size covers 0 and 1 as well. What is left then, and why:
@@ -119,17 +78,17 @@ def test_no_more_guards_than_torch_leaves(build, train):
 #                          sdpa's backward of its gradient. The strides of a batch of 1 count as
 #                          contiguous in another order
 NAMED = {
-    (llama, False): {"seq >= 2", "batch != 0"},
-    (llama, True): {"seq >= 2", "batch != 0 and batch != 1 and seq != 0"},
-    (gpt2, False): {"seq != 1", "batch != 0 and seq != 0", "batch != 1"},
-    (gpt2, True): {"seq != 1", "batch != 0 and seq != 0", "batch != 1"},
-    (bert, False): {"seq <= 64", "batch != 0 and seq != 0", "seq >= 2", "batch != 1"},
-    (bert, True): {"seq <= 64", "batch != 0 and seq != 0", "seq >= 2", "batch != 1"},
+    (models.llama, False): {"seq >= 2", "batch != 0"},
+    (models.llama, True): {"seq >= 2", "batch != 0 and batch != 1 and seq != 0"},
+    (models.gpt2, False): {"seq != 1", "batch != 0 and seq != 0", "batch != 1"},
+    (models.gpt2, True): {"seq != 1", "batch != 0 and seq != 0", "batch != 1"},
+    (models.bert, False): {"seq <= 64", "batch != 0 and seq != 0", "seq >= 2", "batch != 1"},
+    (models.bert, True): {"seq <= 64", "batch != 0 and seq != 0", "seq >= 2", "batch != 1"},
 }
 
 
 @pytest.mark.parametrize("train", [False, True], ids=["forward", "train"])
-@pytest.mark.parametrize("build", [llama, gpt2, bert])
+@pytest.mark.parametrize("build", SIZES)
 def test_guards_of_named_sizes(build, train):
     sizes, guards = ours(build, {0: "batch", 1: "seq"}, train)
     assert sizes == ("batch", "seq", "128")
